@@ -42,7 +42,7 @@ type bindings struct {
 	forwards    []forward
 	byFlow      [sides]map[flow]binding
 	byBinding   [sides]map[binding]flow
-	flows       []flow        // of hosts, in the order in which they were seen on both sides
+	flows       []flow        // free ones of hosts, in the order in which they were seen on both sides
 	syn         map[flow]bool // begun with a SYN that nobody answered yet
 	handshake   map[flow]bool // with a SYN, FIN or RST from inside, or to a port forward
 }
@@ -80,20 +80,15 @@ func forwardsOf(n *v1alpha1.NAPT, outside public) (list []forward) {
 	return list
 }
 
-// portRange reads a port, or a range of ports.
+// portRange reads a port, or a range of ports, of a chain that has been compiled.
 func portRange(s string) (first, last uint16) {
-	a, b, ok := strings.Cut(s, "-")
+	from, to, ok := strings.Cut(s, "-")
 	if !ok {
-		b = a
+		to = from
 	}
-	for p, text := range map[*uint16]string{&first: a, &last: b} {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil {
-			panic(err)
-		}
-		*p = uint16(n)
-	}
-	return first, last
+	a, _ := strconv.ParseUint(from, 10, 16)
+	b, _ := strconv.ParseUint(to, 10, 16)
+	return uint16(a), uint16(b)
 }
 
 func newBindings(s *scenario, n *v1alpha1.NAPT, inside, out int) *bindings {
@@ -144,8 +139,9 @@ func flowOf(p packets.IPv4) flow {
 	return flow{p.Proto, public{p.Src, src}, public{p.Dst, dst}}
 }
 
-// learn notes the binding of a packet that went from inside to outside, and says what is wrong with it.
-func (b *bindings) learn(side int, f flow, out packets.IPv4) string {
+// learn notes the binding of a packet that went from inside to outside, and says what is wrong with it. Packets of other kinds go on with flows that are
+// free: those of no conversation.
+func (b *bindings) learn(side int, f flow, out packets.IPv4, free bool) string {
 	src, dst := ports(out)
 	now := binding{out.Proto, public{out.Src, src}, public{out.Dst, dst}}
 	if was, ok := b.byFlow[side][f]; ok && was != now {
@@ -155,7 +151,7 @@ func (b *bindings) learn(side int, f flow, out packets.IPv4) string {
 		return fmt.Sprintf("%v is bound to %v, as %v is", f, now, other)
 	}
 	b.byFlow[side][f], b.byBinding[side][now] = now, f
-	if _, ok := b.byFlow[1-side][f]; ok && b.real(f) && answerable(out) {
+	if _, ok := b.byFlow[1-side][f]; ok && free && b.real(f) && answerable(out) {
 		b.flows = append(b.flows, f)
 	}
 	return ""
@@ -174,6 +170,19 @@ func (b *bindings) shake(p packets.IPv4) {
 	}
 }
 
+// lead puts the outside of a flow into a packet, or error, that goes back to its inside.
+func (b *bindings) lead(side int, f flow, ip []byte) {
+	to, l4 := b.byFlow[side][f].outside, ip[int(ip[0]&15)*4:]
+	if ip[9] == packets.ProtoICMP && !query(l4[0]) {
+		was := append([]byte(nil), l4[8:]...)
+		translate(l4[8:], l4[28:], 12, to)
+		move(l4[2:4], was, l4[8:])
+		put32(ip, 16, to.addr, ip[10:12])
+		return
+	}
+	translate(ip, l4, 16, to)
+}
+
 // answerable is for packets whose replies both sides take for such: to Linux a ping's code is a part of its flow.
 func answerable(p packets.IPv4) bool {
 	return p.Proto == packets.ProtoTCP || p.Proto == packets.ProtoUDP || p.Proto == packets.ProtoICMP && p.Payload[0] == packets.ICMPEchoRequest && p.Payload[1] == 0
@@ -188,13 +197,13 @@ func (b *bindings) real(f flow) bool {
 func (b *bindings) normalAll(p *probe, outs [sides][]output) (normal [sides][]output, list []*mismatch) {
 	for side := range sides {
 		for _, o := range outs[side] {
-			if was, ok := b.ownReply(p, side, o.frame); ok {
-				normal[side] = append(normal[side], output{o.out, was})
+			if reply, ok := b.ownReply(p, side, o.frame); ok {
+				normal[side] = append(normal[side], output{o.out, reply})
 				continue
 			}
 			was := o.frame
 			var wrong string
-			if o.frame, wrong = b.normal(side, p.frames[side], o.frame); wrong != "" {
+			if o.frame, wrong = b.normal(p, side, o.frame); wrong != "" {
 				m := &mismatch{only: sides, role: forwarded, out: o.out, frame: [sides][]byte{was, was}, field: "binding of " + sideNames[side]}
 				m.values[side] = wrong
 				list = append(list, m)
@@ -205,8 +214,8 @@ func (b *bindings) normalAll(p *probe, outs [sides][]output) (normal [sides][]ou
 	return normal, list
 }
 
-// ownReply tells whether a frame is the reply of the interface whose address is the pool. If each side's request names its own binding, the reply's identifier
-// is made 0.
+// ownReply tells whether a frame is the reply of the interface whose address is the pool. If each side's request names its own
+// binding, the reply's identifier is made 0.
 func (b *bindings) ownReply(p *probe, side int, out []byte) ([]byte, bool) {
 	i, _ := packets.Parse(p.frames[side])
 	o, ok := packets.Parse(out)
@@ -224,8 +233,8 @@ func (b *bindings) ownReply(p *probe, side int, out []byte) ([]byte, bool) {
 
 // normal is a frame as it would be without translation: so that both sides' frames can be compared. The text
 // says what is wrong with its binding.
-func (b *bindings) normal(side int, in, out []byte) ([]byte, string) {
-	i, _ := packets.Parse(in)
+func (b *bindings) normal(p *probe, side int, out []byte) ([]byte, string) {
+	i, _ := packets.Parse(p.frames[side])
 	o, ok := packets.Parse(out)
 	if !ok || o.EtherType != packets.EtherIPv4 {
 		return out, ""
@@ -243,7 +252,7 @@ func (b *bindings) normal(side int, in, out []byte) ([]byte, string) {
 		return out, ""
 	}
 	f := flowOf(i.IP)
-	wrong := b.learn(side, f, o.IP)
+	wrong := b.learn(side, f, o.IP, p.talk == nil)
 	if i.IP.Proto == packets.ProtoTCP && len(i.IP.Payload) > 13 {
 		b.syn[f] = b.syn[f] || i.IP.Payload[13] == packets.SYN
 		b.handshake[f] = b.handshake[f] || i.IP.Payload[13]&(packets.SYN|packets.FIN|packets.RST) != 0

@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -183,10 +184,16 @@ func fieldsOf(r role, frame []byte) (list []field) {
 	} else { // its identification may differ, which is compared above
 		add("header checksum", "%s", rightOrWrong(ip[:len(ip)-len(ip[20+len(v.IP.Options):])]))
 	}
-	if r == icmpError {
-		list = append(list, errorFields(v.IP.Payload)...)
-	} else {
-		add("payload", "%x", v.IP.Payload)
+	switch payload := slices.Clone(v.IP.Payload); r {
+	case icmpError:
+		list = append(list, errorFields(payload)...)
+	case reset: // its checksum is new: 0 and 0xffff are the same sum (RFC 1071), and Linux writes either
+		if len(payload) >= 18 {
+			oneZero(v.IP.Proto, payload[16:])
+		}
+		fallthrough
+	default:
+		add("payload", "%x", payload)
 	}
 	if pad := ip[total:]; len(pad) > 0 {
 		add("padding", "%x", pad)

@@ -17,9 +17,7 @@ var (
 	seed        = flag.Uint64("seed", 1, "what the packets are drawn from")
 )
 
-const (
-	batchSize = 64
-)
+const batchSize = 64
 
 func TestSinterForwardsAsLinuxDoesButForTheListedDifferences(t *testing.T) {
 	lab.Require(t, "nft")

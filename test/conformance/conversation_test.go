@@ -97,7 +97,7 @@ func (g *generator) speak(p *packet) {
 	}
 	if to := c.ends[1-of.side]; to.translated {
 		f := to.flow
-		p.each = func(side int, ip []byte) { g.nat.face(side, f, ip) }
+		p.each = func(side int, ip []byte) { g.nat.lead(side, f, ip) }
 	}
 }
 
@@ -110,19 +110,6 @@ func (g *generator) addressable(c *conversation, of packetOf) bool {
 	_, here := g.nat.byFlow[sinter][to.flow]
 	_, there := g.nat.byFlow[linux][to.flow]
 	return here && there
-}
-
-// face puts the outside of a flow into a packet, or error, that goes back to its inside.
-func (b *bindings) face(side int, f flow, ip []byte) {
-	to, l4 := b.byFlow[side][f].outside, ip[20:]
-	if ip[9] == packets.ProtoICMP && !query(l4[0]) {
-		was := append([]byte(nil), l4[8:]...)
-		translate(l4[8:], l4[28:], 12, to)
-		move(l4[2:4], was, l4[8:])
-		put32(ip, 16, to.addr, ip[10:12])
-		return
-	}
-	translate(ip, l4, 16, to)
 }
 
 // converse begins a conversation between hosts behind two interfaces.

@@ -173,7 +173,7 @@ var differences = []*difference{
 		reason: "RFC 5382 section 4.2 (REQ-2) wants every valid sequence to pass, and forbids no other; what a host takes is up to the host (RFC 9293 section 3.10)",
 		explains: func(e *evidence, m *mismatch) bool {
 			passed := m.only == sinter && (m.role == forwarded || m.role == icmpError && e.ip.TTL < 2)
-			return passed && (e.unsettled() || e.outOfOrder()) || e.rejection(m) && e.outOfOrder()
+			return passed && e.outOfOrder() || e.rejection(m) && e.p.talk != nil && e.outOfOrder()
 		},
 	},
 	{
@@ -251,7 +251,8 @@ var differences = []*difference{
 		sinter: "knows it also when that was answered with an error. Either does not know flows whose first packet it dropped for another reason of this table",
 		reason: "RFC 792: the error is about a packet of this flow, and passes the stateful firewall as such; what is sent again belongs to it as well",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only != sides && e.stateful() && e.only[m.only][flowOf(e.subject())]
+			connection := e.p.talk != nil && e.p.talk.proto == packets.ProtoTCP // all of which has a long way to go
+			return m.only != sides && e.stateful() && !connection && e.only[m.only][flowOf(e.subject())]
 		},
 	},
 	{

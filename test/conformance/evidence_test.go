@@ -39,7 +39,8 @@ func (c *comparison) note(p *probe, outs *[sides][]output) {
 func (c *comparison) settle(p *probe, outs *[sides][]output) {
 	passed := p.passed(outs)
 	for side := range sides {
-		known := passed[side] || side == sinter && len(outs[side]) > 0
+		answered := len(outs[sinter])+len(outs[linux]) > 0 // by either: Sinter's firewall may take the error for one of no flow
+		known := passed[side] || side == sinter && answered
 		if v, ok := packets.Parse(p.frames[side]); ok && known && !passed[1-side] {
 			f := flowOf(v.IP)
 			c.only[side][f], c.only[side][flow{f.proto, f.remote, f.inside}] = true, true
@@ -230,9 +231,12 @@ func (e *evidence) unsettled() bool {
 }
 
 // outOfOrder tells whether the packet is one of a TCP conversation that is not as hosts have it among themselves: they broke it off, or somebody
-// else has said something.
+// else has said something. Of packets of no conversation it is not known.
 func (e *evidence) outOfOrder() bool {
-	return e.p.talk != nil && e.p.talk.proto == packets.ProtoTCP && (e.p.of.forged || e.p.talk.odd)
+	if e.p.talk == nil {
+		return e.unsettled()
+	}
+	return e.p.talk.odd || e.ip.Proto == packets.ProtoTCP && (e.p.of.forged || e.p.of.tcp.flags&packets.RST != 0)
 }
 
 // strict tells whether the chain's firewall looks at the numbers of segments.

@@ -63,9 +63,7 @@ func (g *generator) reply(p *packet) (f flow, ok bool) {
 			g.fixSum(p)
 			delete(g.nat.syn, f)
 		}
-		p.each = func(side int, ip []byte) {
-			translate(ip, ip[int(ip[0]&15)*4:], 16, g.nat.byFlow[side][f].outside)
-		}
+		p.each = func(side int, ip []byte) { g.nat.lead(side, f, ip) }
 	}
 	return f, ok
 }
@@ -107,14 +105,7 @@ func (g *generator) errorFromOutside(p *packet) {
 	quoted := p.ip
 	g.enter(p, g.nat.out)
 	g.aboutFlow(p, quoted, pick(g, f.remote.addr, g.host(g.nat.out)))
-	p.each = func(side int, ip []byte) {
-		to := g.nat.byFlow[side][f].outside
-		l4 := ip[20:]
-		was := append([]byte(nil), l4[8:]...)
-		translate(l4[8:], l4[28:], 12, to)
-		move(l4[2:4], was, l4[8:])
-		put32(ip, 16, to.addr, ip[10:12])
-	}
+	p.each = func(side int, ip []byte) { g.nat.lead(side, f, ip) }
 }
 
 func (g *generator) errorFromInside(p *packet) {

@@ -179,8 +179,8 @@ func bits(flags []v1alpha1.TCPFlag) (mask int) {
 	return mask
 }
 
-// hairpinned is the mark of connections from inside to a port forward.
-const hairpinned = 2
+// hairpinMark is that of connections from inside to a port forward.
+const hairpinMark = 2
 
 // napt translates what leaves by the device, lets nothing leave that it could not translate, and nothing in that is neither a reply nor forwarded.
 func (l *leg) napt(b *strings.Builder, s standing) {
@@ -191,7 +191,7 @@ func (l *leg) napt(b *strings.Builder, s standing) {
 		proto := map[uint8]string{packets.ProtoTCP: "tcp", packets.ProtoUDP: "udp"}[f.proto]
 		to := fmt.Sprintf("%s:%d", packets.Addr(f.inside.addr), f.inside.port)
 		what := fmt.Sprintf("ip daddr %s %s dport %d", pool, proto, f.outside.port)
-		fmt.Fprintf(&in, "  iifname != %q %s ct mark set %d dnat to %s\n  %s dnat to %s\n", l.device, what, hairpinned, to, what, to)
+		fmt.Fprintf(&in, "  iifname != %q %s ct mark set %d dnat to %s\n  %s dnat to %s\n", l.device, what, hairpinMark, to, what, to)
 		fmt.Fprintf(&out, "  oifname %q ip saddr %s %s sport %d snat to %s:%d\n", l.device, packets.Addr(f.inside.addr), proto, f.inside.port, pool, f.outside.port)
 	}
 	fmt.Fprintf(b, `table ip %[1]s {
@@ -214,5 +214,5 @@ func (l *leg) napt(b *strings.Builder, s standing) {
   iifname %[2]q ip daddr != { %[5]s } ct state != { established, related } drop
  }
 }
-`, s.Name, l.device, pool, ports, strings.Join(l.own, ", "), in.String(), out.String(), hairpinned)
+`, s.Name, l.device, pool, ports, strings.Join(l.own, ", "), in.String(), out.String(), hairpinMark)
 }

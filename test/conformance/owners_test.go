@@ -17,9 +17,9 @@ func tag(frame []byte) (uint16, bool) {
 	return binary.BigEndian.Uint16(ip[4:]), true
 }
 
-// asked are the packets of a batch's conversations, by what an answer from the other end would be on each side: resets repeat the numbers of
-// segments, which no tag can be in.
-func asked(batch []*probe) (by [sides]map[flow]*probe) {
+// byAnswer are the packets of a batch's conversations, by the flow that an answer from the other end has on each side: resets repeat
+// the numbers of segments, which no tag can be in.
+func byAnswer(batch []*probe) (by [sides]map[flow]*probe) {
 	for side := range sides {
 		by[side] = map[flow]*probe{}
 		for _, p := range batch {
@@ -42,7 +42,7 @@ func owners(batch []*probe, outs [sides][]output) (by map[*probe]*[sides][]outpu
 			tags[t] = p
 		}
 	}
-	answers := asked(batch)
+	answers := byAnswer(batch)
 	for side := range sides {
 		for _, o := range outs[side] {
 			p := ownerOf(tags, answers[side], o.frame)

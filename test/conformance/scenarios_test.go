@@ -292,90 +292,56 @@ var scenarios = []*scenario{
 		},
 	},
 	{
-		name:   "firewall",
-		what:   "a firewall with rules on every field, some of which reject, and a router",
-		kernel: "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
-		interfaces: []link{
-			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
-			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
-		},
+		name:       "firewall",
+		what:       "a firewall with rules on every field, some of which reject, and a router",
+		kernel:     "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
+		interfaces: site,
 		functions: `  functions:
   - name: fw
     firewall:
       rules:
-` + rejectRules + officeRules + `  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside}
-      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
-  path: [inside, fw, rt, outside]
+` + rejectRules + officeRules + siteRouter + `  path: [inside, fw, rt, outside]
 `,
-		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+		remote: beyondSite,
 	},
 	{
-		name:   "napt",
-		what:   "a router and a NAPT with one address",
-		kernel: "one namespace that forwards; the NAPT is a `snat` to the same address and ports, and what it could not translate is dropped",
-		interfaces: []link{
-			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
-			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
-		},
-		functions: `  functions:
-  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside}
-      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
-  - name: nat
+		name:       "napt",
+		what:       "a router and a NAPT with one address",
+		kernel:     "one namespace that forwards; the NAPT is a `snat` to the same address and ports, and what it could not translate is dropped",
+		interfaces: site,
+		functions: "  functions:\n" + siteRouter + `  - name: nat
     napt:
       pool: [192.0.2.16]
   path: [inside, rt, nat, outside]
 `,
-		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+		remote: beyondSite,
 	},
 	{
-		name:   "office",
-		what:   "a firewall that also rejects what comes from inside, a router and a NAPT with four addresses",
-		kernel: "as `firewall` and `napt`",
-		interfaces: []link{
-			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
-			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
-		},
+		name:       "office",
+		what:       "a firewall that also rejects what comes from inside, a router and a NAPT with four addresses",
+		kernel:     "as `firewall` and `napt`",
+		interfaces: site,
 		functions: `  functions:
   - name: fw
     firewall:
       rules:
-` + refuseRules + officeRules + `  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside}
-      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
-  - name: nat
+` + refuseRules + officeRules + siteRouter + `  - name: nat
     napt:
       pool: [192.0.2.16-192.0.2.19]
       ports: {min: 20000, max: 60000}
   path: [inside, fw, rt, nat, outside]
 `,
-		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+		remote: beyondSite,
 	},
 	stateful("stateful", "a stateful firewall with rules on all states, and a router", "strict: false"),
 	stateful("strict", "the same, with TCP segments checked by their numbers and windows", "strict: true", setting{"net.netfilter.nf_conntrack_tcp_be_liberal", "0", "as `strict`"}),
 	{
-		name:      "home",
-		what:      "a router and a NAPT that shares the address of the interface outside, with port forwards that hosts inside use as well",
-		kernel:    "one namespace that forwards; `dnat` and `snat` to the same addresses and ports, also of what comes from inside for a forward (hairpinning)",
-		converses: true,
-		interfaces: []link{
-			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
-			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
-		},
-		functions: `  functions:
-  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside}
-      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
-  - name: nat
+		name:       "home",
+		what:       "a router and a NAPT that shares the address of the interface outside, with port forwards that hosts inside use as well",
+		kernel:     "one namespace that forwards; `dnat` and `snat` to the same addresses and ports, also of what comes from inside for a forward (hairpinning)",
+		converses:  true,
+		interfaces: site,
+		functions: "  functions:\n" + siteRouter + `  - name: nat
     napt:
       masquerade: true
       portForwards:
@@ -385,9 +351,26 @@ var scenarios = []*scenario{
       - {protocol: UDP, outsidePorts: 27000-27003, inside: 10.1.0.12, insidePorts: 28000-28003}
   path: [inside, rt, nat, outside]
 `,
-		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+		remote: beyondSite,
 	},
 }
+
+// site is the interfaces of a site, beyondSite the networks behind their neighbours.
+var (
+	site = []link{
+		{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+		{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
+	}
+	beyondSite = map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}}
+)
+
+// siteRouter is a site's router.
+const siteRouter = `  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+`
 
 // stateful is a site with a stateful firewall.
 func stateful(name, what string, tracking string, settings ...setting) *scenario {
@@ -396,11 +379,10 @@ func stateful(name, what string, tracking string, settings ...setting) *scenario
 		what:      what,
 		kernel:    "one namespace that forwards; the firewall's rules match on `ct state`",
 		converses: true,
-		settings:  append(settings, setting{"net.netfilter.nf_conntrack_tcp_loose", "0", "connections are not picked up, unless `pickUp` is set"}, setting{"net.netfilter.nf_conntrack_tcp_timeout_close", "240", "as Sinter's `tcpTransitory` by default"}),
-		interfaces: []link{
-			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
-			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
-		},
+		settings: append(settings,
+			setting{"net.netfilter.nf_conntrack_tcp_loose", "0", "connections are not picked up, unless `pickUp` is set"},
+			setting{"net.netfilter.nf_conntrack_tcp_timeout_close", "240", "as Sinter's `tcpTransitory` by default"}),
+		interfaces: site,
 		functions: `  functions:
   - name: fw
     firewall:
@@ -417,14 +399,9 @@ func stateful(name, what string, tracking string, settings ...setting) *scenario
       - {from: Outside, destination: [10.1.0.0/28], protocol: esp, action: Accept}
       - {from: Outside, destination: [172.17.128.0/17], action: Reject}
       default: Drop
-  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside}
-      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
-  path: [inside, fw, rt, outside]
+` + siteRouter + `  path: [inside, fw, rt, outside]
 `,
-		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+		remote: beyondSite,
 	}
 }
 
