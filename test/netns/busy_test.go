@@ -128,6 +128,7 @@ func inside(s *programpb.Stats) *programpb.PortStats {
 type outage struct {
 	rate        float64
 	live        []time.Duration // from the parsed chain to the loaded program
+	compiled    []time.Duration // from the parsed chain to a program that is not loaded
 	calm, moved []uint64        // packets missed while nothing changes, and from a change until the program has settled
 }
 
@@ -141,8 +142,9 @@ func (r *replay) change(t *testing.T, o *outage) {
 	time.Sleep(4 * settle)
 	var calm synth.Session
 	for _, action := range slices.Repeat(changes, 2) {
-		before := missed()
+		before, start := missed(), time.Now()
 		lab.CompileAgain(t, &calm, r.bundles[action])
+		o.compiled = append(o.compiled, time.Since(start))
 		time.Sleep(settle)
 		began := missed()
 		o.live = append(o.live, s.load(t, r.bundles[action]))
@@ -187,8 +189,8 @@ func (o *outage) verdict() error {
 	if n, calm := clean(o.moved), clean(o.calm); 2*n <= calm {
 		return fmt.Errorf("only %d of %d changes lost nothing at %.0f packets/s, as did %d times without one", n, len(o.moved), o.rate, calm)
 	}
-	if o.live[0] > liveAtMost {
-		return fmt.Errorf("no changed rule was live sooner than %s after parsing, want %s at most", round(o.live[0]), liveAtMost)
+	if fastest := slices.Min(o.compiled); o.live[0] > liveAtMost*fastest {
+		return fmt.Errorf("no changed rule was live sooner than %s after parsing, want %d times at most what compiling alone takes here, %s", round(o.live[0]), liveAtMost, round(fastest))
 	}
 	return nil
 }
@@ -199,8 +201,8 @@ func (o *outage) isNoise() bool { return 4*clean(o.calm) <= 3*len(o.calm) }
 // staffManyFlows are more than a ring can hold packets: a worker that had to decide all of them again would lose some.
 const staffManyFlows = 10_000
 
-// liveAtMost is how long a changed rule may take.
-const liveAtMost = 60 * time.Millisecond
+// liveAtMost is how many times as long as its compilation a changed rule may take until it is live: about two are usual, on machines of any speed.
+const liveAtMost = 4
 
 // writeFlows writes a capture with a packet of each flow.
 func writeFlows(t *testing.T, path string, to packets.MAC, flows []tuple) {
