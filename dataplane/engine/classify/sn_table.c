@@ -303,6 +303,11 @@ bool sn_table_is_slow(const struct sn_table *table)
 	return table->lpm != NULL && sn_lpm_size(table->lpm) > FAST_MAX;
 }
 
+float sn_table_steps(const struct sn_table *table)
+{
+	return table->tree != NULL ? sn_tree_steps(table->tree) : 0;
+}
+
 size_t sn_table_size(const struct sn_table *table)
 {
 	return sizeof(*table) + (table->tree ? sn_tree_size(table->tree) : 0) +

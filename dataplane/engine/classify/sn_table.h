@@ -62,6 +62,10 @@ const char *sn_table_kind(const struct sn_table *table);
 /* Whether a look-up is a walk from line to line, that a bulk of keys hardly hides. */
 bool sn_table_is_slow(const struct sn_table *table);
 
+/* How many nodes and groups of boxes a look-up reads on average if keys are where the boxes are, and 3 for
+ * each tree beside the first. 0: the table has no trees. */
+float sn_table_steps(const struct sn_table *table);
+
 /* Bytes that the table takes. */
 size_t sn_table_size(const struct sn_table *table);
 

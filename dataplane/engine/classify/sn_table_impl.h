@@ -47,7 +47,7 @@ enum sn_isa sn_isa_best(void);
 /* As sn_table_create, with instructions chosen by the caller (tests). */
 struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, struct sn_error *err);
 
-/* A list of boxes, or a few trees of them: see sn_table_tree.c. */
+/* A list of boxes, or a few trees of them: see sn_table_tree.c and sn_table_trees.c. */
 struct sn_tree;
 /* like: a tree whose cuts are taken over where they still serve, or NULL. */
 struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
@@ -56,6 +56,7 @@ void sn_tree_free(struct sn_tree *tree);
 bool sn_tree_is_list(const struct sn_tree *tree);
 bool sn_tree_has_nodes(const struct sn_tree *tree);
 size_t sn_tree_size(const struct sn_tree *tree);
+float sn_tree_steps(const struct sn_tree *tree);
 void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes, unsigned int n);
 
 /* One dimension: see sn_table_lpm.c. */

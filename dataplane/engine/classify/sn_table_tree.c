@@ -9,10 +9,7 @@
  * before it, so their cuts are tried first (`like`): each is judged again, and chosen again if it serves
  * the boxes worse than those for which it was chosen.
  *
- * Boxes that are wide in one address multiply in a tree that cuts by it. If
- * there are many that only the source cuts and many that only the destination
- * cuts, three trees are made: of the boxes that are narrow in one address, of
- * those only narrow in the other, and of the rest.
+ * Into which trees the boxes go is decided in sn_table_trees.c.
  *
  * Measured: see docs/classifier.md.
  */
@@ -23,9 +20,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define SPLIT_FROM 8u /* several trees if more than 1/8 of the boxes speak for each of the first two */
-#define WIDE	   UINT16_MAX /* an address range is wide if it spans more */
 
 struct builder {
 	const struct sn_boxes *boxes;
@@ -337,63 +331,21 @@ static uint64_t build(struct builder *builder, const uint32_t *list, uint32_t n,
 
 /* ---- trees ---- */
 
-static bool is_wide(const struct sn_boxes *boxes, uint32_t column, uint32_t box)
-{
-	return boxes->high[column][box] - boxes->low[column][box] > WIDE;
-}
-
-/* Which tree a box is in, if there are several. */
-static uint32_t tree_of(const struct sn_boxes *boxes, const uint32_t columns[2], uint32_t box)
-{
-	if (!is_wide(boxes, columns[0], box))
-		return 0;
-	return is_wide(boxes, columns[1], box) ? 2 : 1;
-}
-
-/* Two address columns, the one that cuts more boxes first; false if one tree will do. */
-static bool pick_columns(const struct sn_boxes *boxes, uint32_t columns[2])
-{
-	uint32_t only[2] = {0};
-	uint32_t n_columns = 0;
-
-	for (uint32_t c = 0; c < boxes->n_ranges && n_columns < 2; c++) {
-		if (boxes->addresses >> c & 1)
-			columns[n_columns++] = c;
-	}
-	if (n_columns < 2)
-		return false;
-	for (uint32_t i = 0; i < boxes->n; i++) {
-		bool wide[2] = {is_wide(boxes, columns[0], i), is_wide(boxes, columns[1], i)};
-
-		only[0] += wide[1] && !wide[0];
-		only[1] += wide[0] && !wide[1];
-	}
-	if (only[0] < only[1]) {
-		uint32_t swap = columns[0];
-
-		columns[0] = columns[1];
-		columns[1] = swap;
-	}
-	return only[0] > boxes->n / SPLIT_FROM && only[1] > boxes->n / SPLIT_FROM;
-}
-
 static float budget_for(const struct sn_boxes *boxes, uint32_t n)
 {
 	return 16.0f * (float)(n < 1024 ? n : 1024) + (boxes->rare ? 4.0f : 16.0f) * (float)n;
 }
 
-static void build_trees(struct builder *builder, uint32_t *list)
+static void build_trees(struct builder *builder, const struct sn_division *division, uint32_t *list)
 {
 	const struct sn_boxes *boxes = builder->boxes;
 	struct sn_tree *tree = builder->tree;
-	uint32_t columns[2];
-	bool split = pick_columns(boxes, columns);
 
 	for (uint32_t t = 0; t < SN_ROOTS_MAX; t++) {
 		uint32_t n = 0;
 
 		for (uint32_t i = 0; i < boxes->n; i++) {
-			if ((split ? tree_of(boxes, columns, i) : 0) == t)
+			if (sn_division_tree(division, boxes, i) == t)
 				list[n++] = i;
 		}
 		if (n > 0) {
@@ -443,8 +395,8 @@ static bool finish(struct builder *builder)
 	return true;
 }
 
-struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
-			       struct sn_error *err)
+struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_division *division,
+			      const struct sn_tree *like, enum sn_isa isa)
 {
 	struct sn_tree *tree = calloc(1, sizeof(*tree));
 	struct builder builder = {.boxes = boxes, .tree = tree, .like = like};
@@ -455,13 +407,14 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 		uint32_t cells = SN_GROUP * (2 * boxes->n_ranges + boxes->n_masks + 1);
 
 		tree->isa = isa;
+		tree->divided = division->divided;
 		tree->n_boxes = boxes->n;
 		tree->n_ranges = boxes->n_ranges;
 		tree->n_masks = boxes->n_masks;
 		tree->group_cells = (cells + 15) & ~15u;
 		memcpy(tree->word, boxes->word, sizeof(tree->word));
 		if (builder_init(&builder)) {
-			build_trees(&builder, list);
+			build_trees(&builder, division, list);
 			done = finish(&builder);
 		}
 	}
@@ -473,7 +426,6 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 	free(list);
 	if (!done) {
 		sn_tree_free(tree);
-		sn_fail(err, "no memory for a tree of %u boxes", boxes->n);
 		return NULL;
 	}
 	return tree;

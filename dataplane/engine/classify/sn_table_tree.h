@@ -2,7 +2,7 @@
 #ifndef SN_TABLE_TREE_H
 #define SN_TABLE_TREE_H
 
-/* The trees in memory: made by sn_table_tree.c, read by sn_table_walk.c. */
+/* The trees in memory: made by sn_table_tree.c and sn_table_trees.c, read by sn_table_walk.c. */
 
 #include "sn_table_impl.h"
 
@@ -78,7 +78,36 @@ struct sn_tree {
 	uint32_t n_roots;
 	uint64_t roots[SN_ROOTS_MAX];
 	float *costs; /* of a node's cut when it was chosen, by base; looked up by the next build only */
+	bool divided; /* there are several trees, or could be */
+	float steps;  /* of a walk, on average: see sn_tree_steps() */
+	float chosen; /* the steps when `divided` was chosen */
 	size_t size;
 };
+
+/* Which boxes have a tree together. Not divided: all. */
+struct sn_division {
+	bool divided;
+	uint32_t columns[2]; /* of addresses: the one in which more boxes are narrow that are wide in the
+				other, and the other */
+};
+
+/* Whether a range of addresses is wide. */
+static inline bool sn_is_wide(const struct sn_boxes *boxes, uint32_t column, uint32_t box)
+{
+	return boxes->high[column][box] - boxes->low[column][box] > UINT16_MAX;
+}
+
+/* A box's tree, less than SN_ROOTS_MAX. */
+static inline uint32_t sn_division_tree(const struct sn_division *division, const struct sn_boxes *boxes,
+					uint32_t box)
+{
+	if (!division->divided || !sn_is_wide(boxes, division->columns[0], box))
+		return 0;
+	return sn_is_wide(boxes, division->columns[1], box) ? 2 : 1;
+}
+
+/* NULL: no memory. */
+struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_division *division,
+			      const struct sn_tree *like, enum sn_isa isa);
 
 #endif /* SN_TABLE_TREE_H */

@@ -84,10 +84,12 @@ void bench_print_classifiers(const struct bench *bench)
 		for (uint32_t s = 0; s < program->n_segments; s++) {
 			const struct sn_table *table = program->segments[s].table.table;
 
-			printf("%s{\"program\":%u,\"segment\":\"%s\",\"kind\":\"%s\",\"bytes\":%zu}", comma,
-			       i, program->segments[s].name,
+			printf("%s{\"program\":%u,\"segment\":\"%s\",\"kind\":\"%s\",\"bytes\":%zu,\"steps\":"
+			       "%.1f}",
+			       comma, i, program->segments[s].name,
 			       table != NULL ? sn_table_kind(table) : "constant",
-			       table != NULL ? sn_table_size(table) : 0);
+			       table != NULL ? sn_table_size(table) : 0,
+			       table != NULL ? (double)sn_table_steps(table) : 0);
 			comma = ",";
 		}
 	}
