@@ -228,9 +228,11 @@ func (d *dwindling) now() spans {
 
 // ruleList is an ordered list of rules, and where it sends what passes none.
 type ruleList struct {
-	rules []element.Rule
-	deflt int
-	to    *targets // nil: not asked for yet
+	rules    []element.Rule
+	deflt    int
+	to       *targets      // nil: not asked for yet
+	outlines []outline     // by rule; nil: not asked for yet
+	index    *outlineIndex // of these; nil: the list is short
 }
 
 func (l *ruleList) targets() *targets {
@@ -290,25 +292,56 @@ func (t *targets) paint() {
 // followed. Leaves come out in the order in which they match first.
 func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	node, n := at.node, len(l.rules)
-	cut, err := w.budget.apart(w, t, at, false, func(int) int { return n })
+	before := len(w.near)
+	w.near = l.appendNear(w.near, t)
+	near := w.near[before:]
+	defer func() { w.near = w.near[:before] }()
+	cut, err := w.budget.apart(w, t, at, asked{rules: n, ways: func(enough int) int { return l.ways(t, near, enough) }})
 	if err != nil {
 		return err
 	}
 	if cut {
 		return w.cut(t, node, 0)
 	}
-	if n > cap(w.seg.leaves)-len(w.seg.leaves) {
-		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n+n/4) // most rules: enough TTL, and not
+	if k := len(near); k > cap(w.seg.leaves)-len(w.seg.leaves) {
+		w.seg.leaves = slices.Grow(w.seg.leaves, 2*k+k/4) // most rules: enough TTL, and not
 	}
 	t.parted, t.ruled = t.parted || n > narrow, t.ruled || n > narrow
 	to, entered := l.targets(), t.val[headerspace.Dst].kind == ident
 	if t.fan && entered && to.decide {
 		return errFan
 	}
-	c := &ruling{t: t, node: node, list: l, to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
-	v := w.log.visit(w, node, to)
+	c := &ruling{t: t, node: node, list: l, near: near, to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
+	v := w.log.visit(w, node, to, len(near))
 	defer v.end()
-	for i := range l.rules {
+	return c.all(w, v)
+}
+
+// ruling takes a unit through a list of rules.
+type ruling struct {
+	t       *tcu
+	node    int
+	list    *ruleList
+	near    []int32 // its rules that may pass some of the unit's packets
+	to      *targets
+	entered bool // destinations are those that the packets entered with
+	entry   spans
+	left    dwindling
+}
+
+// ruleFate is what becomes of the unit at a rule.
+type ruleFate uint8
+
+const (
+	rulePasses  ruleFate = iota // it goes on to the next rule
+	ruleSettles                 // nothing of it is left
+	ruleCuts                    // the rule cannot be decided: the segment ends before the list
+)
+
+// all follows what passes each rule, and what passes none.
+func (c *ruling) all(w *walker, v *visiting) error {
+	for _, rule := range c.near {
+		i := int(rule)
 		settled, replayed := v.replay(w, i)
 		if replayed {
 			c.leave(i)
@@ -325,32 +358,12 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 			return nil // nothing is left for the rules below
 		}
 	}
-	if t.live = c.left.now(); len(t.live) == 0 {
+	if c.t.live = c.left.now(); len(c.t.live) == 0 {
 		return nil
 	}
 	v.rest()
-	return w.follow(t, node, l.deflt, -1)
+	return w.follow(c.t, c.node, c.list.deflt, -1)
 }
-
-// ruling takes a unit through a list of rules.
-type ruling struct {
-	t       *tcu
-	node    int
-	list    *ruleList
-	to      *targets
-	entered bool // destinations are those that the packets entered with
-	entry   spans
-	left    dwindling
-}
-
-// ruleFate is what becomes of the unit at a rule.
-type ruleFate uint8
-
-const (
-	rulePasses  ruleFate = iota // it goes on to the next rule
-	ruleSettles                 // nothing of it is left
-	ruleCuts                    // the rule cannot be decided: the segment ends before the list
-)
 
 // rule follows what passes a rule.
 func (c *ruling) rule(w *walker, i int) (ruleFate, error) {

@@ -70,7 +70,7 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if t.fan && t.val[headerspace.Dst].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, l.Table == nil, func(enough int) int { return l.choices(t, enough) })
+	cut, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) int { return l.choices(t, enough) }})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,13 @@ spec:
 // largeChain is SNF's chain 3 with its largest rule set.
 func largeChain(tb testing.TB) *graph.Graph {
 	tb.Helper()
-	bundle, findings := manifest.Parse("isp.yaml", []byte(ispChain), func(name string) ([]byte, error) {
+	return parsed(tb, ispChain)
+}
+
+// parsed is a chain's graph. Its files are those of the repository's rule sets.
+func parsed(tb testing.TB, text string) *graph.Graph {
+	tb.Helper()
+	bundle, findings := manifest.Parse("isp.yaml", []byte(text), func(name string) ([]byte, error) {
 		return os.ReadFile(filepath.Join("../../test/data/classbench", name))
 	})
 	if err := findings.Err(); err != nil {

@@ -10,8 +10,10 @@ import (
 // extents are the smallest ranges around a filter's destinations, sources, and ports.
 type extents [4]span
 
+var extentFields = [...]headerspace.Field{headerspace.Dst, headerspace.Src, headerspace.DPort, headerspace.SPort}
+
 func extentsOf(p headerspace.Filter) (x extents, ok bool) {
-	for d, f := range [...]headerspace.Field{headerspace.Dst, headerspace.Src, headerspace.DPort, headerspace.SPort} {
+	for d, f := range extentFields {
 		if x[d], ok = extentOf(p, f); !ok {
 			return x, false
 		}
@@ -42,6 +44,15 @@ func extentOf(p headerspace.Filter, f headerspace.Field) (s span, ok bool) {
 func (x extents) holds(o extents) bool {
 	for d := range x {
 		if x[d].lo > o[d].lo || x[d].hi < o[d].hi {
+			return false
+		}
+	}
+	return true
+}
+
+func (x extents) overlaps(o extents) bool {
+	for d := range x {
+		if x[d].lo > o[d].hi || x[d].hi < o[d].lo {
 			return false
 		}
 	}

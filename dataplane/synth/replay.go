@@ -28,7 +28,7 @@ func (t tally) found(o tally) bool {
 type walkLog struct {
 	w      *walker
 	apart  map[int]bool
-	wide   map[wideAt]bool
+	wide   []int // look-ups that are kept apart in it
 	begin  tally
 	seen   []int // nodes, as the budget saw them first
 	visits []visitLog
@@ -48,7 +48,7 @@ type walkLog struct {
 	odd        int  // how often something happened that cannot be taken over
 }
 
-// visitLog is a classifier passed.
+// visitLog is a classifier passed. It has the rules that may match some of the packets that came.
 type visitLog struct {
 	node  int
 	first int // its first leaf
@@ -62,6 +62,7 @@ type visitLog struct {
 
 // ruleLog is what was found up to the end of a rule.
 type ruleLog struct {
+	rule    int
 	end     tally
 	leaves  int // since the visit's first
 	visits  int // since the visit
@@ -76,6 +77,7 @@ type visiting struct {
 	before *visitLog // nil: the walk before did not come here
 	was    int       // in before's log
 	count  int       // of oddities when the rule began
+	next   int       // how many of before's rules are above the one that is asked for
 }
 
 // recorder notes the walks of a version.
@@ -83,6 +85,7 @@ type recorder struct {
 	before     *version // nil: nothing to take over
 	difference difference
 	walks      map[start]*walkLog
+	wide       wideAt
 }
 
 // restart forgets the walks: they begin again.
@@ -97,9 +100,9 @@ func (r *recorder) begin(w *walker, s start) *walkLog {
 	if r == nil {
 		return nil
 	}
-	l := &walkLog{w: w, apart: maps.Clone(w.apart), wide: maps.Clone(w.wide), begin: w.tally(), difference: r.difference}
+	l := &walkLog{w: w, apart: maps.Clone(w.apart), wide: slices.Clone(w.wide[w.budget.start]), begin: w.tally(), difference: r.difference}
 	if r.before != nil {
-		if b := r.before.walks[s]; b != nil && b.done && b.begin == l.begin && maps.Equal(b.apart, l.apart) && maps.Equal(b.wide, l.wide) && l.found(b.w, tally{}, l.begin) {
+		if b := r.before.walks[s]; b != nil && b.done && b.begin == l.begin && maps.Equal(b.apart, l.apart) && slices.Equal(b.wide, l.wide) && l.found(b.w, tally{}, l.begin) {
 			l.before, l.aligned = b, true
 		}
 	}
@@ -179,12 +182,12 @@ func (l *walkLog) mute() func() {
 }
 
 // visit notes a classifier that the walk comes to.
-func (l *walkLog) visit(w *walker, node int, to *targets) *visiting {
+func (l *walkLog) visit(w *walker, node int, to *targets, rules int) *visiting {
 	if l == nil || l.muted > 0 {
 		return nil
 	}
 	v := &visiting{log: l, at: len(l.visits)}
-	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to, rules: make([]ruleLog, 0, len(to.of))})
+	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to, rules: make([]ruleLog, 0, rules)})
 	if !l.aligned || l.next >= len(l.before.visits) || l.before.visits[l.next].node != node {
 		l.aligned = false
 		return v
@@ -213,26 +216,35 @@ func (v *visiting) end() {
 		return
 	}
 	l.next = v.was + 1 + b.visits
-	l.aligned = l.aligned && len(now.rules) == len(b.rules) && now.rest == b.rest
+	same := func(a, b ruleLog) bool { return a.rule == b.rule }
+	l.aligned = l.aligned && slices.EqualFunc(now.rules, b.rules, same) && now.rest == b.rest
 }
 
-// rule is what was noted of a rule, and of what was found before it.
-func (b *visitLog) rule(i int) (now ruleLog, before ruleLog) {
-	before.end = b.begin
-	if i > 0 {
-		before = b.rules[i-1]
+// rule is what was noted of a rule, and of what was found before it, when rules are asked for in their order. ok is false if the walk before did
+// not come to the rule.
+func (v *visiting) rule(i int) (now, before ruleLog, ok bool) {
+	list := v.before.rules
+	for v.next < len(list) && list[v.next].rule < i {
+		v.next++
 	}
-	return b.rules[i], before
+	before.end = v.before.begin
+	if v.next > 0 {
+		before = list[v.next-1]
+	}
+	if ok = v.next < len(list) && list[v.next].rule == i; ok {
+		now = list[v.next]
+	}
+	return now, before, ok
 }
 
 // replay takes over what was found behind a rule. settled tells that nothing is left for those below.
 func (v *visiting) replay(w *walker, i int) (settled, done bool) {
-	if v == nil || v.before == nil || !v.log.aligned || i >= len(v.before.rules) {
+	if v == nil || v.before == nil || !v.log.aligned {
 		return false, false
 	}
 	l, b := v.log, v.before
-	r, before := b.rule(i)
-	if d := l.difference[b.node]; !r.plain || d != nil && d[i] || !before.end.found(w.tally()) || w.budget.left < before.end.left-r.end.left {
+	r, before, ok := v.rule(i)
+	if d := l.difference[b.node]; !ok || !r.plain || d != nil && d[i] || !before.end.found(w.tally()) || w.budget.left < before.end.left-r.end.left {
 		return false, false
 	}
 	visits := l.before.visits[v.was+1+before.visits : v.was+1+r.visits]
@@ -255,7 +267,7 @@ func (v *visiting) replay(w *walker, i int) (settled, done bool) {
 		l.find(before.end, r.end)
 	}
 	l.next = v.was + 1 + r.visits
-	v.write(w, r.settled, true)
+	v.write(w, i, r.settled, true)
 	return r.settled, true
 }
 
@@ -269,11 +281,9 @@ func (v *visiting) begin(w *walker, i int) {
 		return
 	}
 	d := v.log.difference[v.before.node]
-	v.log.aligned = v.log.aligned && i < len(v.before.rules) && (d == nil || !d[i])
-	if i < len(v.before.rules) {
-		_, before := v.before.rule(i)
-		v.log.next = v.was + 1 + before.visits
-	}
+	_, before, ok := v.rule(i)
+	v.log.aligned = v.log.aligned && ok && (d == nil || !d[i])
+	v.log.next = v.was + 1 + before.visits
 }
 
 // note notes what was found behind a rule. If the walk has found by now what the one before had found there, it is where that was.
@@ -281,12 +291,15 @@ func (v *visiting) note(w *walker, i int, settled bool) {
 	if v == nil {
 		return
 	}
-	v.write(w, settled, v.log.odd == v.count)
+	v.write(w, i, settled, v.log.odd == v.count)
 	b, l := v.before, v.log
-	if b == nil || i >= len(b.rules) {
+	if b == nil {
 		return
 	}
-	r, _ := b.rule(i)
+	r, before, ok := v.rule(i)
+	if !ok {
+		r = before
+	}
 	l.next = v.was + 1 + r.visits
 	l.aligned = w.tally().found(r.end) && l.found(l.before.w, l.begin, r.end) && l.saw(r.end.seen)
 }
@@ -301,9 +314,9 @@ func (l *walkLog) saw(n int) bool {
 	return true
 }
 
-func (v *visiting) write(w *walker, settled, plain bool) {
+func (v *visiting) write(w *walker, i int, settled, plain bool) {
 	l := &v.log.visits[v.at]
-	l.rules = append(l.rules, ruleLog{w.tally(), len(w.seg.leaves) - l.first, len(v.log.visits) - v.at - 1, plain, settled})
+	l.rules = append(l.rules, ruleLog{i, w.tally(), len(w.seg.leaves) - l.first, len(v.log.visits) - v.at - 1, plain, settled})
 }
 
 // rest notes that what passes no rule goes on.

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 
 // Session synthesizes the versions of a chain, one after the other. Where a version differs from the one before in rules alone, what they do not
 // touch is taken over: what elements mean, the leaves behind other rules, and their rows of the tables. The program is the same in both ways, byte
-// for byte. A session keeps one version. The zero Session is ready; it is not for concurrent use.
+// for byte, but that look-ups which did not fit together stay apart. A session keeps one version. The zero Session is ready; it is not for concurrent use.
 type Session struct{ before *version }
 
 // version is what a session keeps of a chain.
@@ -21,6 +22,7 @@ type version struct {
 	g     *graph.Graph
 	means []meaning
 	walks map[start]*walkLog
+	wide  wideAt // look-ups that were kept apart. Finding that takes a walk in vain for each, so they stay apart
 }
 
 // keptLeaves is what was worked out of a segment's leaves, for the next version.
@@ -37,10 +39,10 @@ type keptLeaves struct {
 // Synthesize is as the function of the name.
 func (s *Session) Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 	opts = opts.withDefaults()
-	r := &recorder{}
+	r := &recorder{wide: wideAt{}}
 	if s.before != nil && s.before.opts == opts {
 		if d := differenceOf(s.before.g, g); d != nil {
-			r.before, r.difference = s.before, d
+			r.before, r.difference, r.wide = s.before, d, maps.Clone(s.before.wide)
 		}
 	}
 	means := r.meaningsOf(g)
@@ -52,7 +54,7 @@ func (s *Session) Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 		l.before = nil // the version before may go
 	}
 	r.before = nil
-	s.before = &version{opts, g, means, r.walks}
+	s.before = &version{opts, g, means, r.walks, r.wide}
 	return result, nil
 }
 

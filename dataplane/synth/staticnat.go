@@ -45,7 +45,7 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 	if address, _ := ends(at.port); t.fan && address == headerspace.Dst && t.val[address].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, false, func(int) int { return len(s.Mappings) })
+	cut, err := w.budget.apart(w, t, at, asked{ways: func(int) int { return len(s.Mappings) }})
 	if err != nil {
 		return err
 	}

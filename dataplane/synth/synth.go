@@ -31,7 +31,10 @@ func (o Options) withDefaults() Options {
 }
 
 func synthesize(g *graph.Graph, opts Options, means []meaning, record *recorder) (*Result, error) {
-	apart, wide := map[int]bool{}, map[wideAt]bool{}
+	apart, wide := map[int]bool{}, wideAt{}
+	if record != nil {
+		wide = record.wide
+	}
 	for {
 		record.restart()
 		w := newWalker(g, means, opts, apart, wide, record)
@@ -98,7 +101,7 @@ type Options struct {
 	Fanned int
 }
 
-// DefaultMaxBoxes keeps synthesis and the classifier's build well under a second.
+// DefaultMaxBoxes keeps synthesis and the classifier's build well under a second for a few functions with 10,000 rules each.
 const DefaultMaxBoxes = 1 << 15
 
 // DefaultFanned leaves tables alone of which each route costs nothing.

@@ -43,8 +43,8 @@ type walker struct {
 	fanned int
 
 	// What earlier attempts learnt.
-	apart map[int]bool    // NAPTs that end a run always: their choice is looked at
-	wide  map[wideAt]bool // see budget
+	apart map[int]bool // NAPTs that end a run always: their choice is looked at
+	wide  wideAt       // see budget
 
 	segments []*segment
 	index    map[start]int
@@ -61,6 +61,7 @@ type walker struct {
 	stack   []*tcu         // branches by depth
 	steps   []step
 	known   map[exprs]*exprs // those that units point to
+	near    []int32          // rules that the units on the way come to, visit by visit
 }
 
 // segment is a walked segment.
@@ -75,7 +76,7 @@ type segment struct {
 	lookup int
 }
 
-func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide map[wideAt]bool, record *recorder) *walker {
+func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide wideAt, record *recorder) *walker {
 	w := &walker{
 		record: record,
 		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, apart: apart, wide: wide, means: means,
@@ -376,16 +377,19 @@ const (
 	leastAllowance = 2048
 )
 
+// wideAt are the look-ups that are kept apart, by the segment's start.
+type wideAt map[place][]int
+
 // place is where a segment starts, or a look-up in the segment that starts there.
 type place struct {
 	kind startKind
 	node int
 }
 
-// budget bounds the products of look-ups in one segment. Ways that a look-up divides into few are always followed,
+// budget bounds the products of look-ups in one segment. Ways that a table of routes divides into few are always followed,
 // so that a packet's way has few segments. Tables of routes behind each other divide destinations alone: what they
-// say together is no more than their sum, and has an allowance for itself. Where many other ways meet a look-up that divides
-// each into many, it becomes a segment of its own for those: a further look-up for the packet instead of a product that does not fit.
+// say together is no more than their sum, and has an allowance for itself. Where many other ways meet a look-up, and what all of them and the look-up
+// say together does not fit, it becomes a segment of its own for those: a further look-up for the packet.
 type budget struct {
 	start  place
 	left   int
@@ -410,25 +414,34 @@ func (w *walker) allowance() int {
 			n++
 		}
 	}
-	return max(w.max*4/max(n, 4), min(w.max, leastAllowance))
+	return max(w.max*8/max(n, 8), min(w.max, leastAllowance))
 }
 
-// apart tells whether the way of t ends before the node, as its product would pass the budget. ways
-// estimates into how many units the node divides t; above its argument the figure does not matter. table tells that it is a table of routes.
-func (b *budget) apart(w *walker, t *tcu, at arrival, table bool, ways func(enough int) int) (bool, error) {
+// asked is a look-up that would divide a unit.
+type asked struct {
+	// table tells that it is a table of routes.
+	table bool
+	// rules is how many rules it has for all packets together; 0: it is no list of rules.
+	rules int
+	// ways estimates from above into how many units it divides the unit; above its argument the figure does not matter.
+	ways func(enough int) int
+}
+
+// apart tells whether the way of t ends before the node, as its product would pass the budget.
+func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (bool, error) {
 	if at.first {
 		return false, nil
 	}
 	b.see(at.node)
-	n := ways(max(b.left, b.tables, narrow))
-	if n <= narrow {
-		return false, nil
-	}
-	if b.start.kind == startAnswer && n > large { // all generators share one look-up
+	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
+	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
 		return true, nil
 	}
-	wide := wideAt{b.start, at.node}
-	if w.wide[wide] {
+	n := l.ways(max(b.left, b.tables, narrow))
+	if n <= narrow && l.rules <= narrow {
+		return false, nil
+	}
+	if b.keeps(w, at.node, n) {
 		return true, nil
 	}
 	if t.fan {
@@ -438,22 +451,22 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, table bool, ways func(enou
 		b.left -= n
 		return false, nil
 	}
-	if table && !t.ruled && n <= b.tables {
+	if l.table && !t.ruled && n <= b.tables {
 		b.tables -= n
 		return false, nil
 	}
-	if n > b.left {
-		w.wide[wide] = true
+	if n > max(b.left, 0) {
+		w.wide[b.start] = append(slices.Clip(w.wide[b.start]), at.node)
 		return false, errWide
 	}
 	b.left -= n
 	return false, nil
 }
 
-// wideAt is a look-up that is kept apart in the segment that starts at a place.
-type wideAt struct {
-	start place
-	node  int
+// keeps tells whether a look-up with so many ways is kept apart.
+func (b *budget) keeps(w *walker, node, ways int) bool {
+	return b.start.kind == startAnswer && ways > large || // all generators share one look-up
+		slices.Contains(w.wide[b.start], node)
 }
 
 // extent is what the walk has found so far, apart from leaves.

@@ -6,12 +6,14 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
@@ -50,23 +52,53 @@ func eachSample(t *testing.T, test func(*testing.T, *graph.Graph)) {
 	}
 }
 
+// TestTheEngineRunsClassBenchRuleSetsInARow has firewalls whose rules become one look-up, and some that stay two.
+func TestTheEngineRunsClassBenchRuleSetsInARow(t *testing.T) {
+	needHarness(t)
+	for _, names := range [][]string{
+		{"acl1_251", "acl1_713", "acl1_8550"}, {"fw1_713", "router", "acl1_713"}, {"acl1_713", "router", "acl1_251", "fw1_713"}, {"acl1_8550", "fw1_713"},
+	} {
+		t.Run(strings.Join(names, " "), func(t *testing.T) {
+			b := new(builder)
+			b.g.Chain = t.Name()
+			s, end := b.plainLinks()
+			for i, name := range names {
+				var left, right side
+				if name == "router" {
+					left, right = oneRouter(b, i)
+				} else {
+					both := ruleSet(readRuleSet(t, filepath.Join(filepath.Dir(ruleSets(t)[0]), name)))
+					left, right = b.filter(fmt.Sprintf("fw%d", i), both, both)
+				}
+				b.link(s, left)
+				s = right
+			}
+			b.link(s, end)
+			driveFixed(t, &b.g, scale(300_000, 12_000))
+		})
+	}
+}
+
 // eachRuleSet has a subtest for each rule set, in a firewall before a router and a NAPT.
 func eachRuleSet(t *testing.T, test func(*testing.T, *graph.Graph)) {
 	t.Helper()
 	needHarness(t)
 	for _, file := range ruleSets(t) {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list, problems := rules.ClassBench(content)
-			if len(list) == 0 {
-				t.Fatalf("no rules: %v", problems)
-			}
-			test(t, classBench(filepath.Base(file), list))
-		})
+		t.Run(filepath.Base(file), func(t *testing.T) { test(t, classBench(filepath.Base(file), readRuleSet(t, file))) })
 	}
+}
+
+func readRuleSet(t *testing.T, file string) []rules.Rule {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, problems := rules.ClassBench(content)
+	if len(list) == 0 {
+		t.Fatalf("no rules: %v", problems)
+	}
+	return list
 }
 
 // ruleSets are the ClassBench files.
@@ -182,19 +214,22 @@ func oneNAPT(b *builder, i int) (left, right side) {
 	return b.napt(fmt.Sprintf("nat%d", i), n)
 }
 
+// ruleSet has a rule for each line: odd lines accept, even ones and the rest drop.
+func ruleSet(list []rules.Rule) element.Classifier {
+	c := element.Classifier{Outs: 2, Default: 1}
+	for _, r := range list {
+		c.Rules = append(c.Rules, element.Rule{Name: fmt.Sprintf("line%d", r.Line), Out: (r.Line + 1) % 2, Filters: []hs.Filter{r.Filter}})
+	}
+	return c
+}
+
 // classBench is a firewall with the rules in one direction (odd lines accept, even ones and the rest drop), a router
 // and a NAPT.
 func classBench(name string, list []rules.Rule) *graph.Graph {
 	b := new(builder)
 	b.g.Chain = name
 	s, end := b.plainLinks()
-	forth := element.Classifier{Outs: 2, Default: 1}
-	for _, r := range list {
-		rule := element.Rule{Name: fmt.Sprintf("line%d", r.Line), Out: (r.Line + 1) % 2}
-		rule.Filters = append(rule.Filters, r.Filter)
-		forth.Rules = append(forth.Rules, rule)
-	}
-	left, right := b.filter("fw", forth, element.Classifier{Outs: 1})
+	left, right := b.filter("fw", ruleSet(list), element.Classifier{Outs: 1})
 	b.link(s, left)
 	s = right
 	left, right = oneRouter(b, 0)

@@ -266,94 +266,6 @@ static void classbench_rule_sets_are_matched_in_order(void **unused)
 	globfree(&files);
 }
 
-static void read_classbench(struct set *set, const char *name)
-{
-	const char *data = getenv("SINTER_DATA");
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/classbench/%s", data ? data : DATA_DIR, name);
-	if (!set_read_classbench(set, path))
-		fail_msg("%s: cannot be read", path);
-}
-
-static const uint32_t *bounds_at(const struct set *set, uint32_t box)
-{
-	return set->bounds + (size_t)box * 2 * SET_DIMS;
-}
-
-/* What a box has in common with another one, if anything. */
-static void add_common(struct set *to, const struct set *a, uint32_t i, const struct set *b, uint32_t k)
-{
-	uint64_t required = a->required[i] | b->required[k];
-	uint32_t common[2 * SET_DIMS];
-
-	for (uint32_t d = 0; d < 2 * SET_DIMS; d += 2) {
-		const uint32_t *x = bounds_at(a, i) + d;
-		const uint32_t *y = bounds_at(b, k) + d;
-
-		common[d] = x[0] > y[0] ? x[0] : y[0];
-		common[d + 1] = x[1] < y[1] ? x[1] : y[1];
-		if (common[d] > common[d + 1])
-			return;
-	}
-	set_add(to, common, &required);
-}
-
-/* A firewall behind another one, every second rule of which drops. */
-static void set_multiply(struct set *to, const struct set *a, const struct set *b)
-{
-	set_init(to, SET_DIMS, 1, a->spec.address_dims);
-	for (uint32_t i = 0; i < a->spec.n_boxes; i++) {
-		if (i % 2 != 0)
-			set_add(to, bounds_at(a, i), &a->required[i]);
-		for (uint32_t k = 0; i % 2 == 0 && k < b->spec.n_boxes; k++)
-			add_common(to, a, i, b, k);
-	}
-}
-
-static float steps_of(const struct set *set)
-{
-	struct sn_error err;
-	struct sn_table *table = sn_table_create(&set->spec, &err);
-	float steps;
-
-	assert_non_null(table);
-	steps = sn_table_steps(table);
-	sn_table_free(table);
-	return steps;
-}
-
-/* Nine tenths of a product's boxes are narrow in both addresses. The others must not fill the tree of these.
- */
-static void walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both(void **unused)
-{
-	static const char *const pairs[][2] = {{"acl1_713", "fw1_713"},
-					       {"fw1_713", "acl1_713"},
-					       {"acl1_251", "fw1_713"},
-					       {"acl1_251", "acl1_713"}};
-	uint64_t state = 16;
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		struct set a, b, product;
-		float steps, both;
-
-		read_classbench(&a, pairs[i][0]);
-		read_classbench(&b, pairs[i][1]);
-		set_multiply(&product, &a, &b);
-		check(&product, "tree", 1024, &state);
-		steps = steps_of(&product);
-		both = steps_of(&a) + steps_of(&b);
-		if (steps > 2 * both)
-			fail_msg(
-				"%s x %s, %u boxes: %.1f steps, more than twice the %.1f one after the other",
-				pairs[i][0], pairs[i][1], product.spec.n_boxes, (double)steps, (double)both);
-		set_free(&a);
-		set_free(&b);
-		set_free(&product);
-	}
-}
-
 static void wildcards_do_not_blow_up_memory(void **unused)
 {
 	uint64_t state = 9;
@@ -604,7 +516,6 @@ int main(void)
 		cmocka_unit_test(random_boxes_are_matched_in_order),
 		cmocka_unit_test(rule_sets_like_classbench_are_matched_in_order),
 		cmocka_unit_test(classbench_rule_sets_are_matched_in_order),
-		cmocka_unit_test(walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both),
 		cmocka_unit_test(wildcards_do_not_blow_up_memory),
 		cmocka_unit_test(prefixes_in_any_order_are_matched_by_order_not_by_length),
 		cmocka_unit_test(ranges_of_one_dimension_need_not_be_prefixes),

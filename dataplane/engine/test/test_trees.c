@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How long walks in a table's trees are. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "sn_table.h"
+#include "table_sets.h"
+
+static void read_classbench(struct set *set, const char *name)
+{
+	const char *data = getenv("SINTER_DATA");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/classbench/%s", data ? data : DATA_DIR, name);
+	if (!set_read_classbench(set, path))
+		fail_msg("%s: cannot be read", path);
+}
+
+static const uint32_t *bounds_at(const struct set *set, uint32_t box)
+{
+	return set->bounds + (size_t)box * 2 * SET_DIMS;
+}
+
+/* What a box has in common with another one, if anything. */
+static void add_common(struct set *to, const struct set *a, uint32_t i, const struct set *b, uint32_t k)
+{
+	uint64_t required = a->required[i] | b->required[k];
+	uint32_t common[2 * SET_DIMS];
+
+	for (uint32_t d = 0; d < 2 * SET_DIMS; d += 2) {
+		const uint32_t *x = bounds_at(a, i) + d;
+		const uint32_t *y = bounds_at(b, k) + d;
+
+		common[d] = x[0] > y[0] ? x[0] : y[0];
+		common[d + 1] = x[1] < y[1] ? x[1] : y[1];
+		if (common[d] > common[d + 1])
+			return;
+	}
+	set_add(to, common, &required);
+}
+
+/* A firewall behind another one, every second rule of which drops. */
+static void set_multiply(struct set *to, const struct set *a, const struct set *b)
+{
+	set_init(to, SET_DIMS, 1, a->spec.address_dims);
+	for (uint32_t i = 0; i < a->spec.n_boxes; i++) {
+		if (i % 2 != 0)
+			set_add(to, bounds_at(a, i), &a->required[i]);
+		for (uint32_t k = 0; i % 2 == 0 && k < b->spec.n_boxes; k++)
+			add_common(to, a, i, b, k);
+	}
+}
+
+static void check(const struct set *set, const struct sn_table *table, uint64_t *state)
+{
+	for (int i = 0; i < 2048; i++) {
+		struct sn_key key;
+		uint32_t box = (uint32_t)(set_random(state) % set->spec.n_boxes);
+		uint32_t class;
+
+		if (i % 2 == 0)
+			set_key_within(set, box, &key, state);
+		else
+			set_key_at_bounds(set, box, &key, state);
+		sn_table_lookup(table, &key, &class, 1);
+		assert_int_equal(class, set_first_match(set, &key));
+	}
+}
+
+static float steps_of(const struct set *set, uint64_t *state)
+{
+	struct sn_error err;
+	struct sn_table *table = sn_table_create(&set->spec, &err);
+	float steps;
+
+	assert_non_null(table);
+	check(set, table, state);
+	steps = sn_table_steps(table);
+	sn_table_free(table);
+	return steps;
+}
+
+/* Nine tenths of a product's boxes are narrow in both addresses. The others must not fill the tree of these.
+ */
+static void walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both(void **unused)
+{
+	static const char *const pairs[][2] = {{"acl1_713", "fw1_713"},
+					       {"fw1_713", "acl1_713"},
+					       {"acl1_251", "fw1_713"},
+					       {"acl1_251", "acl1_713"}};
+	uint64_t state = 1;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct set a, b, product;
+		float steps, both;
+
+		read_classbench(&a, pairs[i][0]);
+		read_classbench(&b, pairs[i][1]);
+		set_multiply(&product, &a, &b);
+		steps = steps_of(&product, &state);
+		both = steps_of(&a, &state) + steps_of(&b, &state);
+		if (steps > 2 * both)
+			fail_msg(
+				"%s x %s, %u boxes: %.1f steps, more than twice the %.1f one after the other",
+				pairs[i][0], pairs[i][1], product.spec.n_boxes, (double)steps, (double)both);
+		set_free(&a);
+		set_free(&b);
+		set_free(&product);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

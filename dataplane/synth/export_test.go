@@ -1,0 +1,17 @@
+package synth
+
+import (
+	"maps"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// Afresh is what the session would make of the next version if it took nothing over but which look-ups are kept apart.
+func (s *Session) Afresh(g *graph.Graph, opts Options) (*Result, error) {
+	opts = opts.withDefaults()
+	r := &recorder{wide: wideAt{}}
+	if s.before != nil && s.before.opts == opts && differenceOf(s.before.g, g) != nil {
+		r.wide = maps.Clone(s.before.wide)
+	}
+	return synthesize(g, opts, meaningsOf(g), r)
+}
