@@ -33,7 +33,8 @@ pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unme
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
 with a confidence of 90 % or more, from five passes on (order statistics). Mpps are those of a core that does nothing else, at the TSC's clock.
 
-Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. What a second core brings is in [cores.md](cores.md), latency
+Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. *new-headers*: each packet has another header, and no
+function keeps state. *row*: firewalls without state in a row, and packets that all of them accept. What a second core brings is in [cores.md](cores.md), latency
 in [latency.md](latency.md); ` + "`hack/bench.sh -workers 2`" + ` and ` + "`-latency`" + ` measure these alone. All together takes an hour or so; ` + "`make bench-short`" + ` tries all of it in a few minutes,
 for CI, and writes no report. ` + "`make bench-check`" + ` fails if a row's ratio exceeds the one of the last report by more than 3 %.
 
@@ -47,14 +48,17 @@ func markdown(results []result) string {
 	b.WriteString(preamble)
 	b.WriteString("| chain | cycles | Mpps | × 5tswap | interval | at most | | unmerged | synthesis gains |\n| --- | --: | --: | --: | --: | --: | --- | --: | --: |\n")
 	for _, r := range results {
-		unmerged, gain, ratio := "", "", fmt.Sprintf("%.2f", r.Ratio)
+		unmerged, gain, bound, ratio := "", "", "", fmt.Sprintf("%.2f", r.Ratio)
+		if r.Bound > 0 {
+			bound = fmt.Sprintf("%.1f", r.Bound)
+		}
 		if r.Apart > 0 {
 			unmerged, gain = fmt.Sprintf("%.0f", r.Apart), fmt.Sprintf("%.1f ×", r.Gain)
 		}
 		if r.Mode != "5tswap" {
 			ratio += " (" + r.Mode + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %v | %.1f | %s | %s | %s |\n", r.Name, r.Cycles, r.Mpps, ratio, r.Interval, r.Bound, r.verdict(), unmerged, gain)
+		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %v | %s | %s | %s | %s |\n", r.Name, r.Cycles, r.Mpps, ratio, r.Interval, bound, r.verdict(), unmerged, gain)
 	}
 	b.WriteString("\n![routers in a row](routers.svg) ![NAPTs in a row](napts.svg)\n\n![cycles over flows](flows.svg) ![Mpps over flows](flows-mpps.svg)\n")
 	missesTable(&b, results)
@@ -158,12 +162,15 @@ func of(group string, results []result) []result {
 	return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Group != group })
 }
 
-// verdict says which bounds are missed, and whether chains get dearer with their length.
+// verdict says which bounds are missed, which chains are dearer than their functions one by one, and whether chains get dearer with their length.
 func verdict(results []result) error {
 	var bad []string
 	for _, r := range results {
 		if r.Bound > 0 && r.Ratio > r.Bound {
 			bad = append(bad, fmt.Sprintf("%s costs %.2f × %s, at most %.1f are allowed", r.Name, r.Ratio, r.Mode, r.Bound))
+		}
+		if r.Functions > 1 && r.Gain > 0 && r.Gain*tolerance < 1 {
+			bad = append(bad, fmt.Sprintf("%s costs %.2f × its functions one by one", r.Name, 1/r.Gain))
 		}
 	}
 	for _, group := range []string{"routers", "napts"} {

@@ -121,11 +121,12 @@ func TestAReportMayHaveAFewRowsOnly(t *testing.T) {
 func TestAVerdictNamesMissedBoundsAndChainsThatGetDearer(t *testing.T) {
 	list := reported()
 	list[3].Cycles = 56
+	list[1].Gain = 0.95
 	err := verdict(list)
 	if err == nil {
 		t.Fatal("no bound is missed")
 	}
-	for _, want := range []string{"routers-1 costs 1.43 × 5tswap", "napts-10-10k costs 1.12 × napts-1-10k"} {
+	for _, want := range []string{"routers-1 costs 1.43 × 5tswap", "napts-10-10k costs 1.12 × napts-1-10k", "routers-10 costs 1.05 × its functions one by one"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want it to say %q", err, want)
 		}

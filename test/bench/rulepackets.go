@@ -105,12 +105,16 @@ func (f *firewallRules) flows(r *rand.Rand, n int) ([][]byte, error) {
 		if !ok || !f.accepts(&p) {
 			continue
 		}
-		out = append(out, frame(frameSize,
-			uint32(p[headerspace.Src].Lo), uint32(p[headerspace.Dst].Lo), uint8(p[headerspace.Proto].Lo),
-			uint16(p[headerspace.SPort].Lo), uint16(p[headerspace.DPort].Lo), uint8(p[headerspace.TCPFlags].Lo)))
+		out = append(out, frameOf(&p))
 	}
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil
+}
+
+// frameOf is the shortest frame of a TCP or UDP packet.
+func frameOf(p *headerspace.Packet) []byte {
+	return frame(frameSize, uint32(p[headerspace.Src].Lo), uint32(p[headerspace.Dst].Lo), uint8(p[headerspace.Proto].Lo),
+		uint16(p[headerspace.SPort].Lo), uint16(p[headerspace.DPort].Lo), uint8(p[headerspace.TCPFlags].Lo))
 }
 
 // sample is a TCP or UDP packet of the filter that a NAPT translates and that is no martian.

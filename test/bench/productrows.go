@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// productRows are firewalls without state in a row, of packets that all of them accept: of headers that come again, and of headers that do not. What most
+// rule sets say together fits one look-up; the last chain stays two.
+func productRows(data string) []row {
+	var list []row
+	for _, c := range [][]string{
+		{"acl1_251", "acl1_713"},
+		{"acl1_251", "router", "acl1_713"},
+		{"acl1_251", "acl1_713", "acl1_8550"},
+		{"acl1_713", "fw1_713"},
+		{"acl1_8550", "fw1_713"},
+	} {
+		var fns functions
+		var sets []string
+		for i, name := range c {
+			if name == "router" {
+				fns = append(fns, router("rt"))
+				continue
+			}
+			fns, sets = append(fns, firewall(fmt.Sprintf("fw%d", i), rulesFile(data, name))), append(sets, name)
+		}
+		for _, flows := range []int{64_000, 400_000} {
+			t := acceptedByAll(data, sets, flows)
+			name := fmt.Sprintf("row-%s-%s", dashed(strings.Join(c, "-")), label(flows))
+			if t.once = flows > 64_000; t.once {
+				name = fmt.Sprintf("row-%s-new-headers", dashed(strings.Join(c, "-")))
+			}
+			list = append(list, row{Group: "row", Name: name, N: len(fns), chain: fixed(fns), traffic: t, apart: true})
+			if !t.once {
+				list[len(list)-1].Bound = 1.6
+			}
+		}
+	}
+	return list
+}
+
+// acceptedByAll is n different headers that the firewalls of several rule sets accept.
+func acceptedByAll(data string, sets []string, n int) traffic {
+	return traffic{name: fmt.Sprintf("%s-%d", strings.Join(sets, "-"), n), flows: n, packets: func() ([][]byte, error) {
+		var all []*firewallRules
+		for _, set := range sets {
+			f, err := readRules(rulesFile(data, set))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
+		}
+		return flowsOfAll(rand.New(rand.NewPCG(5, uint64(n))), all, n)
+	}}
+}
+
+// flowsOfAll is n headers that all firewalls accept, spread over what their accepting rules have in common.
+func flowsOfAll(r *rand.Rand, all []*firewallRules, n int) ([][]byte, error) {
+	common := commonOf(all)
+	if len(common) == 0 {
+		return nil, errors.New("the rules have no packet in common that all accept")
+	}
+	var out [][]byte
+	for turn := 0; len(out) < n; turn++ {
+		if turn > 200*n {
+			return nil, fmt.Errorf("found only %d packets that all rules accept", len(out))
+		}
+		f, proto := common[turn%len(common)], uint64(packets.ProtoTCP)
+		if !f.Get(headerspace.Proto).Contains(headerspace.V(proto)) || turn%2 == 1 && f.Get(headerspace.Proto).Contains(headerspace.V(packets.ProtoUDP)) {
+			proto = packets.ProtoUDP
+		}
+		p, ok := sample(r, f, proto)
+		if !ok || slices.ContainsFunc(all, func(f *firewallRules) bool { return !f.accepts(&p) }) {
+			continue
+		}
+		out = append(out, frameOf(&p))
+	}
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out, nil
+}
+
+// commonOf is what accepting rules have in common, one of each firewall.
+func commonOf(all []*firewallRules) []headerspace.Filter {
+	common := []headerspace.Filter{{}}
+	for _, f := range all {
+		var next []headerspace.Filter
+		for i := 0; i < len(f.list); i += 2 {
+			for _, c := range common {
+				if !c.Overlaps(f.list[i].Filter) {
+					continue
+				}
+				p, possible := c.Intersect(f.list[i].Filter).Feasible()
+				if protocols := p.Get(headerspace.Proto); possible && (protocols.Contains(headerspace.V(packets.ProtoTCP)) || protocols.Contains(headerspace.V(packets.ProtoUDP))) {
+					next = append(next, p)
+				}
+			}
+		}
+		common = next
+	}
+	return common
+}
