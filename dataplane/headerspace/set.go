@@ -3,6 +3,7 @@ package headerspace
 import (
 	"net/netip"
 	"slices"
+	"sort"
 	"strings"
 
 	"lukechampine.com/uint128"
@@ -159,8 +160,11 @@ func (s Set) Intersect(o Set) Set {
 		}
 		return Set{[]Interval{{lo, hi}}}
 	}
+	if s.IsEmpty() || o.IsEmpty() {
+		return Set{}
+	}
 	var out []Interval
-	for i, j := 0, 0; i < len(s.iv) && j < len(o.iv); {
+	for i, j := s.from(o.iv[0].Lo), o.from(s.iv[0].Lo); i < len(s.iv) && j < len(o.iv); {
 		lo, hi := maxV(s.iv[i].Lo, o.iv[j].Lo), minV(s.iv[i].Hi, o.iv[j].Hi)
 		if lo.Cmp(hi) <= 0 {
 			out = append(out, Interval{lo, hi})
@@ -172,6 +176,11 @@ func (s Set) Intersect(o Set) Set {
 		}
 	}
 	return Set{out}
+}
+
+// from is the index of the first interval that ends at v or behind it: a few intervals are compared with few of a long list.
+func (s Set) from(v Value) int {
+	return sort.Search(len(s.iv), func(i int) bool { return s.iv[i].Hi.Cmp(v) >= 0 })
 }
 
 // Subtract is the values of s that o has not.
@@ -199,7 +208,10 @@ func (s Set) Subtract(o Set) Set {
 
 // SubsetOf tells whether every value of s is in o.
 func (s Set) SubsetOf(o Set) bool {
-	j := 0
+	if s.IsEmpty() {
+		return true
+	}
+	j := o.from(s.iv[0].Lo)
 	for _, i := range s.iv {
 		for j < len(o.iv) && o.iv[j].Hi.Cmp(i.Lo) < 0 {
 			j++
@@ -213,7 +225,10 @@ func (s Set) SubsetOf(o Set) bool {
 
 // Overlaps tells whether the sets share a value.
 func (s Set) Overlaps(o Set) bool {
-	for i, j := 0, 0; i < len(s.iv) && j < len(o.iv); {
+	if s.IsEmpty() || o.IsEmpty() {
+		return false
+	}
+	for i, j := s.from(o.iv[0].Lo), o.from(s.iv[0].Lo); i < len(s.iv) && j < len(o.iv); {
 		if maxV(s.iv[i].Lo, o.iv[j].Lo).Cmp(minV(s.iv[i].Hi, o.iv[j].Hi)) <= 0 {
 			return true
 		}

@@ -64,7 +64,10 @@ func (b balancer) translate(w *walker, t *tcu, at arrival) error {
 		writes[port] = headerspace.Range(0, 65535).Union(t.present(port))
 	}
 	if b.Direct { // what has no flow keeps the next hop that it has
-		t.ops = w.noteHop(t.ops, t.hop)
+		var err error
+		if t.ops, err = w.noteHop(t.ops, t.hop); err != nil {
+			return err
+		}
 	}
 	if err := w.act(t, at.node, op{kind: kind, arg: int64(w.table(at.node))}, b.Traits().Reads, writes); err != nil {
 		return err

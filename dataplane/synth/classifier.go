@@ -296,7 +296,7 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	w.near = l.appendNear(w.near, t)
 	near := w.near[before:]
 	defer func() { w.near = w.near[:before] }()
-	cut, err := w.budget.apart(w, t, at, asked{rules: n, ways: func(enough int) int { return l.ways(t, near, enough) }})
+	cut, err := w.budget.apart(w, t, at, asked{rules: n, ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
 	if err != nil {
 		return err
 	}

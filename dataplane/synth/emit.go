@@ -198,11 +198,7 @@ func (s leaves) count(out []int32) {
 		}
 		routes := make([]int32, len(f.of))
 		for _, r := range f.routes {
-			if g := f.fib.group[r]; f.apart[g] {
-				f.own[r].count(out)
-			} else {
-				routes[g]++
-			}
+			routes[f.fib.group[r]]++
 		}
 		for g, list := range f.of {
 			for k := range list {

@@ -1,16 +1,16 @@
 package synth
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sort"
 
-	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // errFan is returned by the walk of a fan that came to where destinations decide.
-var errFan = errors.New("walk the routes one by one")
+var errFan = errors.New("destinations decide here")
 
 // fan is the leaves behind a large table of routes, where what comes after the table is the same for all routes with one output and next
 // hop. It stands among the leaves for those of each route in turn, which are alike but for their destinations. So a full table costs a
@@ -22,9 +22,6 @@ type fan struct {
 	dst, given spans
 	// of are the leaves of a route, by its group; their filters say nothing of destinations.
 	of [][]found
-	// apart are the groups behind which destinations decide something: each route has leaves of its own, in own.
-	apart []bool
-	own   map[int32]leaves
 	// gone are leaves that no packet reaches.
 	gone map[fanLeaf]bool
 }
@@ -52,14 +49,7 @@ func (f *fan) to(route int32, buf spans) spans {
 func (f *fan) each(yield func(l *found, route int, to spans) bool) bool {
 	var buf spans
 	for at, route := range f.routes {
-		g := f.fib.group[route]
-		if f.apart[g] {
-			if !f.own[route].all(yield) {
-				return false
-			}
-			continue
-		}
-		leaves := f.of[g]
+		leaves := f.of[f.fib.group[route]]
 		if len(leaves) == 0 {
 			continue
 		}
@@ -97,69 +87,120 @@ func (w *walker) back(m mark) {
 	w.seg.leaves, w.budget = w.seg.leaves[:m.leaves], m.budget
 }
 
-// fan walks t through a large table, once for each group of routes. Where destinations decide something behind the table, each route of the
-// group is walked by itself.
-func (l *lookup) fan(w *walker, t *tcu, node int) error {
+// division is how a large table divides a unit.
+type division struct {
+	t       tcu // the unit as it goes on
+	without spans
+	end     expiry
+	reads   []bool // outputs behind which destinations decide; nil: there is none
+	boxes   int
+	walked  bool // the routes are followed already, by a fan
+	joined  bool // those with one output are to be followed together
+}
+
+// walkMany follows t through a large table: all routes with one output and next hop together, if destinations decide nothing behind the table; all
+// routes with one output, if they do; each route by itself, where even that shows.
+func (l *lookup) walkMany(w *walker, t *tcu, at arrival, choices int) error {
 	defer w.log.mute()() // leaves move
-	f := l.fib()
-	routes, without := f.chosen(t.live)
-	t.parted = t.parted || len(routes) > narrow || len(routes) == narrow && len(without) > 0
-	var expired graph.Edge
-	var dead ways
-	if len(without) == 0 && len(routes) > 1 {
-		expired, dead = l.expireTogether(w, t, node, l.outs(f, routes))
+	began, was := w.mark(), *t
+	d, err := l.divide(w, t, at.node, choices)
+	if err != nil {
+		return err
 	}
+	if !d.walked && !d.joined {
+		return l.walkEach(w, t, at)
+	}
+	cut, err := w.budget.apart(w, t, at, asked{table: true, ways: func(int) (n, boxes int) { return d.boxes, d.boxes }})
+	if err != nil {
+		return err
+	}
+	if cut {
+		w.back(began)
+		w.budget.see(at.node)
+		return w.cut(t, at.node, 0)
+	}
+	*t = d.t
+	if d.walked {
+		err = l.without(w, t, at.node, d.without)
+	} else {
+		err = l.walkOutputs(w, t, at.node, choices, d.reads)
+	}
+	if errors.Is(err, errHop{at.node}) {
+		w.back(began)
+		*t = was
+		return l.walkEach(w, t, at)
+	}
+	if err != nil {
+		return err
+	}
+	return l.expire(w, t, at.node, d.end)
+}
+
+// divide finds out how t is to be followed.
+func (l *lookup) divide(w *walker, t *tcu, node, choices int) (*division, error) {
+	d := &division{t: *t, boxes: choices}
+	var routes []int32
+	routes, d.without = l.fib().chosen(t.live)
+	d.t.parted = t.parted || len(routes) > narrow || len(routes) == narrow && len(d.without) > 0
+	if len(d.without) == 0 && len(routes) > 1 {
+		d.end = l.expireTogether(w, &d.t, node, l.outs(routes))
+	}
+	began := w.mark()
+	var err error
+	if d.reads, err = l.fan(w, &d.t, node, routes); err != nil {
+		return nil, err
+	}
+	if d.joined = choices > w.joined && (d.reads != nil || l.fewer(t.live, len(routes))); d.joined {
+		d.boxes = l.joint(t, choices, d.reads)
+	}
+	if d.walked = d.reads == nil && !d.joined && choices > w.fanned; !d.walked {
+		w.back(began)
+	}
+	return d, nil
+}
+
+// without follows those of t's packets that no route is for.
+func (l *lookup) without(w *walker, t *tcu, node int, live spans) error {
+	if len(live) == 0 {
+		return nil
+	}
+	t.live = live
+	return l.take(w, t, node, noRoute, noRoute)
+}
+
+// fan follows t by some routes, once for each group. If destinations decide something behind outputs, it tells which these are, and what it found is
+// good for nothing.
+func (l *lookup) fan(w *walker, t *tcu, node int, routes []int32) (reads []bool, err error) {
+	f := l.fib()
 	out := &fan{
 		fib: f, routes: routes, dst: spansOf(t.filter.Get(headerspace.Dst)), given: spansOf(w.seg.given.Get(headerspace.Dst)),
-		of: make([][]found, len(f.groups)), apart: make([]bool, len(f.groups)), own: map[int32]leaves{},
+		of: make([][]found, len(f.groups)),
 	}
 	walked := make([]bool, len(f.groups))
 	for _, r := range routes {
-		g := f.group[r]
-		if walked[g] && !out.apart[g] {
+		g, to := f.group[r], l.Routes[r].Out
+		if walked[g] || reads != nil && reads[to] {
 			continue
 		}
-		if !walked[g] {
-			walked[g] = true
-			u := w.branch(t, t.filter)
-			u.fan = true
-			m := w.mark()
-			err := l.take(w, u, node, int(r), eachRoute)
-			if err == nil {
-				out.of[g] = w.cutOff(m.leaves)
-				continue
-			}
-			if !errors.Is(err, errFan) {
-				return err
-			}
+		walked[g] = true
+		u := w.branch(t, t.filter)
+		u.fan = true
+		m := w.mark()
+		err := l.take(w, u, node, int(r), eachRoute)
+		switch {
+		case errors.Is(err, errFan):
 			w.back(m)
-			out.apart[g] = true
+			if reads == nil {
+				reads = make([]bool, l.Outs)
+			}
+			reads[to] = true
+		case err != nil:
+			return nil, err
 		}
-		if err := l.takeOwn(w, t, node, int(r), out); err != nil {
-			return err
-		}
+		out.of[g] = w.cutOff(m.leaves)
 	}
 	w.seg.leaves = append(w.seg.leaves, found{fan: out})
-	if len(without) > 0 {
-		t.live = without
-		return l.take(w, t, node, noRoute, noRoute)
-	}
-	return l.expire(w, t, node, expired, dead)
-}
-
-// takeOwn follows t by one route of a fan.
-func (l *lookup) takeOwn(w *walker, t *tcu, node, route int, out *fan) error {
-	p := t.filter.Meet(out.fib.filter(route), headerspace.Dst)
-	if p.EmptyAt(headerspace.Dst) {
-		return nil
-	}
-	u, m := w.branch(t, p), len(w.seg.leaves)
-	u.live = out.fib.won(route, t.live)
-	if err := l.take(w, u, node, route, route); err != nil {
-		return err
-	}
-	out.own[int32(route)] = w.cutOff(m)
-	return nil
+	return reads, nil
 }
 
 // cutOff takes the leaves since the n-th away.
@@ -170,7 +211,7 @@ func (w *walker) cutOff(n int) leaves {
 }
 
 // outs are the outputs by which routes go.
-func (l *lookup) outs(f *fib, routes []int32) []int {
+func (l *lookup) outs(routes []int32) []int {
 	var out []int
 	for _, r := range routes {
 		if o := l.Routes[r].Out; !slices.Contains(out, o) {
@@ -241,12 +282,7 @@ func (e *earlier) pruneFan(f *fan, u *usage) bool {
 		}
 		f.of[g] = kept
 	}
-	for _, r := range f.routes {
-		if own := f.own[r]; len(own) > 0 {
-			f.own[r] = e.prune(own, own[:0], u)
-		}
-	}
-	unmet := map[*found]bool{} // of the groups: what is behind a route by itself is noted already
+	unmet := map[*found]bool{}
 	for _, list := range f.of {
 		for i := range list {
 			unmet[&list[i]] = true
@@ -343,7 +379,7 @@ func newCover(holders []holder) *cover {
 			all = append(all, owned{s, int32(i)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b owned) int { return compareUint32(a.lo, b.lo) })
+	slices.SortFunc(all, func(a, b owned) int { return cmp.Or(compareUint32(a.lo, b.lo), int(a.of-b.of)) })
 	for i, s := range all {
 		c.spans, c.of = append(c.spans, s.span), append(c.of, s.of)
 		if i > 0 && c.spans[c.reach[i-1]].hi >= s.hi {

@@ -241,16 +241,6 @@ func (f *fib) chosen(live spans) (routes []int32, without spans) {
 	return routes, without
 }
 
-// won are those of some addresses that go by a route.
-func (f *fib) won(route int, live spans) (out spans) {
-	f.each(live.intersect(spans{f.prefixes[route].span()}), func(c cell) {
-		if int(c.route) == route {
-			out = append(out, c.span)
-		}
-	})
-	return out
-}
-
 // place orders routes by precedence; behind them all is none.
 func (f *fib) place(route int32) int {
 	if route == noRoute {

@@ -67,10 +67,27 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if w.again(t, node) {
 		return w.cut(t, node, 0)
 	}
+	if !at.first && w.endsAnswers(t, l) {
+		return w.cut(t, node, 0)
+	}
 	if t.fan && t.val[headerspace.Dst].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) int { return l.choices(t, enough) }})
+	if l.Table == nil && t.val[headerspace.Dst].kind == ident {
+		if n := l.fib().choices(t.live, max(w.budget.left, w.budget.tables, w.fanned, w.joined)); n > min(w.fanned, w.joined) && !w.budget.keeps(w, node, n) {
+			return l.walkMany(w, t, at, n)
+		}
+	}
+	return l.walkEach(w, t, at)
+}
+
+// walkEach follows t by each route, or each next hop of a table by content.
+func (l *lookup) walkEach(w *walker, t *tcu, at arrival) error {
+	node := at.node
+	cut, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) (n, boxes int) {
+		n = l.choices(t, enough)
+		return n, n
+	}})
 	if err != nil {
 		return err
 	}
@@ -83,30 +100,33 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if l.Table != nil {
 		return l.walkTable(w, t, node)
 	}
-	if f := l.fib(); f.choices(t.live, w.fanned) > w.fanned {
-		return l.fan(w, t, node)
-	}
 	return l.walkWays(w, t, node)
 }
 
 // walkWays follows t by each route by itself.
 func (l *lookup) walkWays(w *walker, t *tcu, node int) error {
-	f := l.fib()
-	by := f.ways(t.live)
+	by := l.fib().ways(t.live)
 	t.parted = t.parted || len(by) > narrow
-	var expired graph.Edge
-	var dead ways
+	var end expiry
 	if n := len(by); n > 1 && by[n-1].route != noRoute {
 		routes := make([]int32, n)
 		for i, v := range by {
 			routes[i] = int32(v.route)
 		}
-		expired, dead = l.expireTogether(w, t, node, l.outs(f, routes))
+		end = l.expireTogether(w, t, node, l.outs(routes))
 	}
+	if err := l.takeWays(w, t, node, by); err != nil {
+		return err
+	}
+	return l.expire(w, t, node, end)
+}
+
+// takeWays goes on by each of some routes, and then without one.
+func (l *lookup) takeWays(w *walker, t *tcu, node int, by []way) error {
 	for _, v := range by {
 		u := t
 		if v.route != noRoute {
-			p := t.filter.Meet(f.filter(v.route), headerspace.Dst)
+			p := t.filter.Meet(l.fib().filter(v.route), headerspace.Dst)
 			if p.EmptyAt(headerspace.Dst) {
 				continue
 			}
@@ -117,15 +137,21 @@ func (l *lookup) walkWays(w *walker, t *tcu, node int) error {
 			return err
 		}
 	}
-	return l.expire(w, t, node, expired, dead)
+	return nil
+}
+
+// expiry is the packets whose TTL ends at a router, and where they are answered.
+type expiry struct {
+	to   graph.Edge
+	dead ways
 }
 
 // expire follows the packets whose TTL ends at this router to where they are answered.
-func (l *lookup) expire(w *walker, t *tcu, node int, to graph.Edge, dead ways) error {
-	for i := range dead.n {
-		u := w.branch(t, *dead.at(i))
+func (l *lookup) expire(w *walker, t *tcu, node int, end expiry) error {
+	for i := range end.dead.n {
+		u := w.branch(t, *end.dead.at(i))
 		u.trace = w.step(step{prev: u.trace, node: node, rule: anyRoute})
-		if err := w.walk(u, to.To, to.Port, false); err != nil {
+		if err := w.walk(u, end.to.To, end.to.Port, false); err != nil {
 			return err
 		}
 	}
@@ -134,28 +160,28 @@ func (l *lookup) expire(w *walker, t *tcu, node int, to graph.Edge, dead ways) e
 
 // expireTogether finds the packets whose TTL ends at this router, if all routes lead to one answer to them: they are
 // followed there once, instead of once for each route. t is left with the others.
-func (l *lookup) expireTogether(w *walker, t *tcu, node int, outs []int) (to graph.Edge, dead ways) {
+func (l *lookup) expireTogether(w *walker, t *tcu, node int, outs []int) (end expiry) {
 	if t.val[headerspace.TTL].kind == constE {
-		return to, dead
+		return end
 	}
 	for i, out := range outs {
 		next := w.g.Nodes[node].Out[out]
 		if next.To < 0 {
-			return to, dead
+			return end
 		}
 		ttl := &w.g.Nodes[next.To]
-		if _, ok := ttl.Element.(element.DecTTL); !ok || i > 0 && ttl.Out[element.TTLExpired] != to {
-			return to, dead
+		if _, ok := ttl.Element.(element.DecTTL); !ok || i > 0 && ttl.Out[element.TTLExpired] != end.to {
+			return end
 		}
-		if to = ttl.Out[element.TTLExpired]; to.To < 0 {
-			return to, dead
+		if end.to = ttl.Out[element.TTLExpired]; end.to.To < 0 {
+			return end
 		}
 	}
 	if alive, _ := t.match(ttlAlive); alive.n == 1 {
-		dead, _ = t.match(ttlDead)
+		end.dead, _ = t.match(ttlDead)
 		t.filter = alive.first
 	}
-	return to, dead
+	return end
 }
 
 // take goes on by a route, or without one, which the trace tells as rule.
@@ -163,7 +189,7 @@ func (l *lookup) take(w *walker, t *tcu, node, route, rule int) error {
 	if route == noRoute {
 		return w.follow(t, node, l.NoRoute, rule)
 	}
-	t.hop = hop{hopAddr(l.Routes[route].Via), true, t.hop.was}
+	t.hop = hop{addr: hopAddr(l.Routes[route].Via), set: true, was: t.hop.was}
 	return w.follow(t, node, l.Routes[route].Out, rule)
 }
 
@@ -225,7 +251,7 @@ func (l *lookup) takeNumber(w *walker, t *tcu, node int, number uint16) error {
 		return w.follow(t, node, l.NoRoute, noRoute)
 	}
 	to := l.Table.Hops[number-1]
-	t.hop = hop{hopAddr(to.Via), true, t.hop.was}
+	t.hop = hop{addr: hopAddr(to.Via), set: true, was: t.hop.was}
 	return w.follow(t, node, to.Out, hopRule-int(number-1))
 }
 
@@ -241,15 +267,14 @@ func (l *lookup) walkTable(w *walker, t *tcu, node int) error {
 	}
 	w.seg.lookup = node + 1
 	t.parted = t.parted || len(numbers) > narrow
-	var expired graph.Edge
-	var dead ways
+	var end expiry
 	if numbers[0] != 0 {
 		var outs []int
 		for _, n := range numbers {
 			outs = append(outs, l.Table.Hops[n-1].Out)
 		}
 		slices.Sort(outs)
-		expired, dead = l.expireTogether(w, t, node, slices.Compact(outs))
+		end = l.expireTogether(w, t, node, slices.Compact(outs))
 	}
 	for _, n := range numbers {
 		p := t.filter.Meet(l.filterOf(n), headerspace.Route)
@@ -260,7 +285,18 @@ func (l *lookup) walkTable(w *walker, t *tcu, node int) error {
 			return err
 		}
 	}
-	return l.expire(w, t, node, expired, dead)
+	return l.expire(w, t, node, end)
+}
+
+// ruleOf is the rule of steps by which packets to an address go.
+func (l *lookup) ruleOf(addr uint32) int {
+	if l.Table == nil {
+		return l.fib().find(addr)
+	}
+	if number := l.Table.Table().At(addr); number > 0 {
+		return hopRule - int(number-1)
+	}
+	return noRoute
 }
 
 // filterOf is the packets of a number.

@@ -231,7 +231,8 @@ func (l *looper) follow(h hopTo, out []hopTo) []hopTo {
 	if e.To < 0 || len(h.live) == 0 {
 		return out
 	}
-	if _, ok := l.w.index[start{kind: startCut, node: e.To, port: e.Port}]; ok {
+	_, cut := l.w.index[start{kind: startCut, node: e.To, port: e.Port}]
+	if _, ofAnswers := l.w.index[start{kind: startAnswerCut, node: e.To, port: e.Port}]; cut || ofAnswers {
 		h.starts++
 		l.starts = max(l.starts, h.starts)
 	}

@@ -40,23 +40,32 @@ func (l *ruleList) appendNear(near []int32, t *tcu) []int32 {
 	return near
 }
 
-// ways is into how many units rules near a unit divide it, or more than enough.
-func (l *ruleList) ways(t *tcu, near []int32, enough int) int {
-	n := 0
+// ways is into how many units rules near a unit divide it, and how many boxes these are, of which more than enough need not be counted.
+func (l *ruleList) ways(t *tcu, near []int32, enough int) (n, boxes int) {
 	for _, r := range near {
 		for _, f := range l.rules[r].Filters {
 			ways, _ := t.match(f)
 			for i := range ways.n {
-				if _, possible := ways.at(i).Feasible(); possible {
+				if p, possible := ways.at(i).Feasible(); possible {
 					n++
+					boxes += t.ranges(p)
 				}
 			}
-			if n > enough || ways.n == 1 && t.filter.SubsetOf(ways.first) { // nothing is left for the rules below
-				return n
+			if boxes > enough || ways.n == 1 && t.filter.SubsetOf(ways.first) { // nothing is left for the rules below
+				return n, boxes
 			}
 		}
 	}
-	return n
+	return n, boxes
+}
+
+// ranges is in how many ranges of t's destinations a filter lies, which is a part of t's. Of a unit with one range it is one: ranges of a rule's own are
+// no product.
+func (t *tcu) ranges(p headerspace.Filter) int {
+	if len(t.filter.Get(headerspace.Dst).Intervals()) == 1 {
+		return 1
+	}
+	return len(p.Get(headerspace.Dst).Intervals())
 }
 
 // outline is that of a unit's packets as they are here. Fields that were written may have any value.

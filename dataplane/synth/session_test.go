@@ -134,7 +134,7 @@ func TestASessionMakesTheProgramsThatAreMadeWithoutIt(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
 		g := chains[rapid.IntRange(0, len(chains)-1).Draw(t, "chain")]
-		opts := synth.Options{MaxBoxes: rapid.SampledFrom([]int{0, 0, 100}).Draw(t, "boxes"), Fanned: rapid.SampledFrom([]int{0, 2}).Draw(t, "fanned")}
+		opts := synth.Options{MaxBoxes: rapid.SampledFrom([]int{0, 0, 100}).Draw(t, "boxes"), Fanned: rapid.SampledFrom([]int{0, 2}).Draw(t, "fanned"), Joined: rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "joined")}
 		c := &changer{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), g}
 		var s synth.Session
 		for n := range rapid.IntRange(2, 5).Draw(t, "versions") {

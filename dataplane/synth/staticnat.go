@@ -45,7 +45,7 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 	if address, _ := ends(at.port); t.fan && address == headerspace.Dst && t.val[address].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, asked{ways: func(int) int { return len(s.Mappings) }})
+	cut, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return s.ways(t, at.port) }})
 	if err != nil {
 		return err
 	}
@@ -73,6 +73,15 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 		return err
 	}
 	return w.follow(t, at.node, at.port+element.StaticInsideRest, -1)
+}
+
+// ways is into how many units the mappings divide a unit from a side, and how many boxes these are at most.
+func (s *staticNAT) ways(t *tcu, side int) (n, boxes int) {
+	n = len(s.Mappings)
+	if address, _ := ends(side); address == headerspace.Dst {
+		return n, n - 1 + t.ranges(t.filter)
+	}
+	return n, n * t.ranges(t.filter)
 }
 
 // taken are the packets from a side that are of a mapping, but for ICMP errors.

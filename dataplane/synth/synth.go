@@ -27,6 +27,9 @@ func (o Options) withDefaults() Options {
 	if o.Fanned <= 0 {
 		o.Fanned = DefaultFanned
 	}
+	if o.Joined <= 0 {
+		o.Joined = DefaultJoined
+	}
 	return o
 }
 
@@ -99,6 +102,9 @@ type Options struct {
 	// Fanned is among how many routes a lookup may divide packets before it is walked for all routes with one output and next hop at once.
 	// The program is the same. 0: DefaultFanned.
 	Fanned int
+	// Joined is among how many routes a lookup may divide packets before all routes with one output are followed at once, where something behind
+	// the lookup asks for destinations. 0: DefaultJoined.
+	Joined int
 }
 
 // DefaultMaxBoxes keeps synthesis and the classifier's build well under a second for a few functions with 10,000 rules each.
@@ -106,6 +112,9 @@ const DefaultMaxBoxes = 1 << 15
 
 // DefaultFanned leaves tables alone of which each route costs nothing.
 const DefaultFanned = 64
+
+// DefaultJoined leaves tables alone that people read route by route in a listing.
+const DefaultJoined = 64
 
 // Result is a synthesized chain.
 type Result struct {
@@ -152,7 +161,8 @@ type Leaf struct {
 	// Class is the index of the class in its segment.
 	Class int
 	trace *step
-	route int // of a fan's leaf
+	route int   // of a fan's leaf
+	to    spans // the destination of the packet that it was looked for, if it was
 }
 
 // Class is all packets of a segment with one operation and outcome.
@@ -199,13 +209,16 @@ func (s Step) String() string {
 	return s.Node
 }
 
-// Trace is the way of a leaf's packets through the elements that were merged.
+// Trace is the way of a leaf's packets through the elements that were merged. Of one that Match found, the routes are those of the packet.
 func (r *Result) Trace(l *Leaf) []Step {
 	var out []Step
 	for s := l.trace; s != nil; s = s.prev {
 		node, rule := r.graph.Nodes[s.node], s.rule
-		if rule == eachRoute {
+		switch {
+		case rule == eachRoute:
 			rule = l.route
+		case rule == anyRoute && len(l.to) == 1:
+			rule = meaningOf(node.Element).(*lookup).ruleOf(l.to[0].lo)
 		}
 		out = append(out, Step{Node: node.Name, Out: s.out, Rule: ruleName(node.Element, rule)})
 	}
@@ -281,7 +294,7 @@ func (s *Segment) Match(pkt *headerspace.Packet) (leaf *Leaf, ok bool) {
 		if to != nil && len(to.intersect(at)) == 0 || !l.filter.Contains(pkt) {
 			return true
 		}
-		leaf = &Leaf{Filter: l.filterOf(to), Class: int(l.class), trace: l.trace, route: route}
+		leaf = &Leaf{Filter: l.filterOf(to), Class: int(l.class), trace: l.trace, route: route, to: at}
 		return false
 	})
 	return leaf, leaf != nil

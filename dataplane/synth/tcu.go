@@ -41,6 +41,8 @@ type hop struct {
 	addr uint32
 	set  bool // false: as on entry to the segment, or as it was noted at run time
 	was  bool // one was noted at run time before
+	// shared is 1 + the node of the table of which routes with several next hops are followed together; 0: the next hop is this one.
+	shared int
 }
 
 // step is a packet's way, last element first.

@@ -28,11 +28,12 @@ type start struct {
 type startKind uint8
 
 const (
-	startEntry   startKind = iota // a chain interface
-	startCut                      // an element whose reads could not be decided before
-	startReturn                   // behind a NAPT, translated back
-	startAnswer                   // behind a generator
-	startTracked                  // behind an output of a Track
+	startEntry     startKind = iota // a chain interface
+	startCut                        // an element whose reads could not be decided before
+	startReturn                     // behind a NAPT, translated back
+	startAnswer                     // behind a generator
+	startTracked                    // behind an output of a Track
+	startAnswerCut                  // as startCut, of answers: see endsAnswers
 )
 
 // walker finds the leaves of one segment after another.
@@ -41,6 +42,7 @@ type walker struct {
 	means  []meaning // by node
 	max    int
 	fanned int
+	joined int
 
 	// What earlier attempts learnt.
 	apart map[int]bool // NAPTs that end a run always: their choice is looked at
@@ -62,6 +64,7 @@ type walker struct {
 	steps   []step
 	known   map[exprs]*exprs // those that units point to
 	near    []int32          // rules that the units on the way come to, visit by visit
+	ahead   map[int]bool     // see tableAhead
 }
 
 // segment is a walked segment.
@@ -79,8 +82,8 @@ type segment struct {
 func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide wideAt, record *recorder) *walker {
 	w := &walker{
 		record: record,
-		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, apart: apart, wide: wide, means: means,
-		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{},
+		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, joined: opts.Joined, apart: apart, wide: wide, means: means,
+		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{}, ahead: map[int]bool{},
 	}
 	w.counters = w.indexCounters()
 	return w
@@ -141,6 +144,8 @@ func (w *walker) nameOf(s start) string {
 		return "answers of " + name
 	case startTracked:
 		return element.PortName(w.g.Nodes[s.node].Element, s.port) + " at " + name
+	case startAnswerCut:
+		return "answers " + w.nameOf(start{startCut, s.node, s.port, 0})
 	case startCut:
 		if _, ok := w.means[s.node].(*staticNAT); ok {
 			return "at " + element.PortName(w.g.Nodes[s.node].Element, s.port) + " of " + name
@@ -165,7 +170,7 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	node, port := s.node, s.port
 	switch s.kind {
 	case startEntry:
-	case startCut:
+	case startCut, startAnswerCut:
 		if c, ok := w.means[s.node].(comingTo); ok {
 			t.filter = c.comes(s.port)
 			t.reaches()
@@ -193,7 +198,7 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	}
 	w.seg.given = t.filter
 	w.log = w.record.begin(w, s)
-	err := w.walk(&t, node, port, s.kind == startCut)
+	err := w.walk(&t, node, port, s.kind == startCut || s.kind == startAnswerCut)
 	if err == nil {
 		w.log.end()
 		w.seg.log = w.log
@@ -270,11 +275,14 @@ func hopAddr(a netip.Addr) uint32 {
 }
 
 // noteHop has a next hop noted at run time, unless it is there already.
-func (w *walker) noteHop(ops []op, h hop) []op {
-	if !h.set || w.fresh && h.addr == 0 && !h.was {
-		return ops
+func (w *walker) noteHop(ops []op, h hop) ([]op, error) {
+	if h.shared > 0 {
+		return nil, errHop{h.shared - 1}
 	}
-	return append(ops[:len(ops):len(ops)], op{kind: opNextHop, arg: int64(h.addr)})
+	if !h.set || w.fresh && h.addr == 0 && !h.was {
+		return ops, nil
+	}
+	return append(ops[:len(ops):len(ops)], op{kind: opNextHop, arg: int64(h.addr)}), nil
 }
 
 // leaf ends a copy; with the last one the class is complete.
@@ -295,8 +303,11 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 		l.ops, l.runs = t.pending(), t.runs
 		w.segmentOf(start{kind: startAnswer, node: node}) // which its answers enter
 	case toOutput, toSegment, toReturn, toTracked:
-		l.ops, l.runs = t.pending(), t.runs
-		l.ops = w.noteHop(l.ops, t.hop)
+		var err error
+		if l.ops, err = w.noteHop(t.pending(), t.hop); err != nil {
+			return err
+		}
+		l.runs = t.runs
 	}
 	for _, r := range l.runs {
 		w.run(r)
@@ -352,7 +363,7 @@ func (w *walker) cut(t *tcu, node, port int) error {
 	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
 		return w.setApart(w.runs.last(t.runs[n-1]))
 	}
-	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node, port: port})})
+	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: w.cutKind(node), node: node, port: port})})
 }
 
 func (c *counted) list() []int {
@@ -423,8 +434,8 @@ type asked struct {
 	table bool
 	// rules is how many rules it has for all packets together; 0: it is no list of rules.
 	rules int
-	// ways estimates from above into how many units it divides the unit; above its argument the figure does not matter.
-	ways func(enough int) int
+	// ways estimates from above into how many units it divides the unit, and how many boxes these have; above its argument the figures do not matter.
+	ways func(enough int) (n, boxes int)
 }
 
 // apart tells whether the way of t ends before the node, as its product would pass the budget.
@@ -437,7 +448,7 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (bool, error) {
 	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
 		return true, nil
 	}
-	n := l.ways(max(b.left, b.tables, narrow))
+	n, boxes := l.ways(max(b.left, b.tables, narrow))
 	if n <= narrow && l.rules <= narrow {
 		return false, nil
 	}
@@ -451,15 +462,15 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (bool, error) {
 		b.left -= n
 		return false, nil
 	}
-	if l.table && !t.ruled && n <= b.tables {
-		b.tables -= n
+	if l.table && !t.ruled && boxes <= b.tables {
+		b.tables -= boxes
 		return false, nil
 	}
-	if n > max(b.left, 0) {
+	if boxes > max(b.left, 0) {
 		w.wide[b.start] = append(slices.Clip(w.wide[b.start]), at.node)
 		return false, errWide
 	}
-	b.left -= n
+	b.left -= boxes
 	return false, nil
 }
 

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -62,10 +63,30 @@ func (m *model) way() (passes int, again bool) {
 	return passes, again
 }
 
-// Their product fits no budget: a packet passes a look-up for each function, more than sixteen.
+// Not all that the pairs say together fits: packets pass several look-ups, and answers one for each table.
 func TestTheEngineRunsTenPairsOfALargeFirewallAndALargeRouter(t *testing.T) {
 	needHarness(t)
 	driveBackbone(t, backbone.Pairs(t, 10))
+}
+
+// Of each table but the last, routes with one output are followed together.
+func TestTheEngineRunsRoutersInARow(t *testing.T) {
+	needHarness(t)
+	for _, c := range []struct{ routers, routes int }{{3, 3000}, {12, 500}, {24, 100}} {
+		t.Run(fmt.Sprintf("%d routers with %d routes", c.routers, c.routes), func(t *testing.T) {
+			driveBackbone(t, backbone.Mixed(t, c.routers, c.routes))
+		})
+	}
+}
+
+// What one router tells apart comes together at the next one by two ways. At the last one the next hops show.
+func TestTheEngineRunsRoutersWithFirewallsSideBySideBetweenThem(t *testing.T) {
+	needHarness(t)
+	for _, c := range []struct{ routers, routes, rules int }{{1, 1000, 250}, {3, 500, 40}, {6, 200, 4}} {
+		t.Run(fmt.Sprintf("%d routers with %d routes, firewalls with %d rules", c.routers, c.routes, c.rules), func(t *testing.T) {
+			driveBackbone(t, backbone.Ladder(t, c.routers, c.routes, "acl1_251", c.rules))
+		})
+	}
 }
 
 func driveBackbone(t *testing.T, g *graph.Graph) {

@@ -20,25 +20,31 @@ func TestRoutesWalkedTogetherGiveTheProgramOfRoutesWalkedOneByOne(t *testing.T) 
 		t.Run(shape.name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				g := drawChain(rt, shape)
-				if err := sameFanned(g); err != nil {
-					rt.Fatalf("%v\n%s", err, dump(g))
+				for _, joined := range []int{1, 1 << 30} {
+					if err := sameFanned(g, joined); err != nil {
+						rt.Fatalf("joined from %d routes on: %v\n%s", joined, err, dump(g))
+					}
 				}
 			})
 		})
 	}
 	for seed := range seeds(t, "SINTER_NETWORKS", scale(20, 8)) {
 		t.Run("network "+strconv.FormatUint(seed, 10), func(t *testing.T) {
-			if err := sameFanned(drawNetwork(seed).graph(t)); err != nil {
-				t.Fatal(err)
+			g := drawNetwork(seed).graph(t)
+			for _, joined := range []int{1, 1 << 30} {
+				if err := sameFanned(g, joined); err != nil {
+					t.Fatalf("joined from %d routes on: %v", joined, err)
+				}
 			}
 		})
 	}
 }
 
-// sameFanned compares the program of a chain whose lookups are all walked for routes together with that of routes one by one.
-func sameFanned(g *graph.Graph) error {
-	together, err := synth.Synthesize(g, synth.Options{Fanned: 1})
-	alone, err2 := synth.Synthesize(g, synth.Options{Fanned: 1 << 30})
+// sameFanned compares the program of a chain whose lookups are all walked for routes together with that of routes one by one. From so many routes on
+// those with one output are joined, both ways.
+func sameFanned(g *graph.Graph, joined int) error {
+	together, err := synth.Synthesize(g, synth.Options{Fanned: 1, Joined: joined})
+	alone, err2 := synth.Synthesize(g, synth.Options{Fanned: 1 << 30, Joined: joined})
 	if err != nil || err2 != nil {
 		if fmt.Sprint(err) != fmt.Sprint(err2) {
 			return fmt.Errorf("together: %w, one by one: %w", err, err2)

@@ -48,6 +48,9 @@ func workers(chain string) int { return 3 - 2*lot(chain, 0) }
 // engine has few tags, so that flows share them.
 func decisions(chain string) int { return []int{manyDecisions, fewDecisions}[lot(chain, 1)] }
 
+// joined is from how many routes on those with one output are followed together: in every other chain from two on, otherwise as always.
+func joined(chain string) int { return lot(chain, 2) }
+
 // lot is 0 for one half of all chains, and 1 for the other; there are many lots.
 func lot(chain string, number int) int {
 	sum := fnv.New32a()

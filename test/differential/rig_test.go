@@ -84,7 +84,7 @@ func newRig(g *graph.Graph) (*rig, error) { return newRigOf(g, false) }
 
 // newRigFrom synthesizes a chain whose oracle has another graph, of the same meaning.
 func newRigFrom(g, from *graph.Graph) (*rig, error) {
-	res, err := synth.Synthesize(from, synth.Options{})
+	res, err := synth.Synthesize(from, synth.Options{Joined: joined(g.Chain)})
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
 	}

@@ -1,11 +1,34 @@
 package describe
 
 import (
+	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
+
+// maxRanges is how many ranges of addresses or ports are written where one of them says what somebody asks for.
+const maxRanges = 8
+
+// Around writes a filter that passes a packet. Of many ranges of addresses or ports it has the one that holds the packet.
+func Around(f headerspace.Filter, p *headerspace.Packet) string {
+	var notes []string
+	for _, field := range [...]headerspace.Field{headerspace.Src, headerspace.Dst, headerspace.SPort, headerspace.DPort} {
+		all := f.Get(field).Intervals()
+		at := slices.IndexFunc(all, func(i headerspace.Interval) bool { return i.Lo.Cmp(p[field]) <= 0 && p[field].Cmp(i.Hi) <= 0 })
+		if f.Any(field) || len(all) <= maxRanges || at < 0 {
+			continue
+		}
+		f = f.With(field, headerspace.NewSet(all[at]))
+		notes = append(notes, fmt.Sprintf("%s is one of %d ranges", field, len(all)))
+	}
+	if len(notes) == 0 {
+		return Filter(f)
+	}
+	return Filter(f) + "  (" + strings.Join(notes, ", ") + ")"
+}
 
 // Filter is a packet filter in one line, its fields apart by two spaces.
 func Filter(f headerspace.Filter) string {

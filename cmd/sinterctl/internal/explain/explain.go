@@ -187,7 +187,7 @@ func (e *Explainer) lookups(iface int) []Lookup {
 		if !ok {
 			break
 		}
-		l := Lookup{Segment: s.Name, Filter: describe.Filter(leaf.Filter), Class: leaf.Class}
+		l := Lookup{Segment: s.Name, Filter: describe.Around(leaf.Filter, &e.steps[at].Packet), Class: leaf.Class}
 		l.Does = describe.Legs(p, segment, p.GetSegments()[segment].GetClasses()[leaf.Class], &e.steps[at].Packet)
 		for _, step := range e.result.Trace(leaf) {
 			l.Merged = append(l.Merged, step.String())
