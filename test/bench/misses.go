@@ -17,6 +17,7 @@ var limits = map[string]string{
 	"firewall":                  "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
 	"row":                       "as of one firewall: receive and classify, about alike",
 	"row-acl1-8550-fw1-713-64k": "classify: the rules of both have more in common than fits, so there are two look-ups, and the second is made packet by packet",
+	"row-routers-12-64k":        "as of one router with many routes: receive and classify, about alike; then rewrite",
 	"isp":                       "rewrite and look-up, as of a NAPT",
 	"isp-acl1-8550-1m":          "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
 	"monitor":                   "look-up and rewrite: the cell that a flow's packets are counted in is one line more, and lies beyond the L2 cache; then keys are looked up in lists as cells are emptied",

@@ -123,6 +123,7 @@ func rows(data string) []row {
 	list = append(list, naptRows()...)
 	list = append(list, firewallRows(data)...)
 	list = append(list, productRows(data)...)
+	list = append(list, routerRows()...)
 	list = append(list, ispRows(data)...)
 	list = append(list, tableRows(data)...)
 	list = append(list, stateRows()...)
