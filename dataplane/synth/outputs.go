@@ -136,26 +136,27 @@ func (l *lookup) walkOthers(w *walker, t *tcu, node, choices int, reads []bool) 
 	return l.without(w, t, node, without)
 }
 
-// joint is how many boxes the table makes of t if routes with one output are followed together. others is how many it makes of it otherwise.
-func (l *lookup) joint(t *tcu, others int, reads []bool) int {
-	sum, most, widest := 0, 0, 0
-	for at, n := range l.ranges(t.live, reads) {
-		if sum += n; n >= most {
+// spread is how many ranges all parts have, how many the one has that has the most, and which one that is.
+func (l *lookup) spread(live spans, reads []bool) (all, most, widest int) {
+	for at, n := range l.ranges(live, reads) {
+		if all += n; n >= most {
 			most, widest = n, at
 		}
 	}
+	return all, most, widest
+}
+
+// joint is how many boxes the table makes of t if routes with one output are followed together. others is how many it makes of it otherwise.
+func (l *lookup) joint(t *tcu, others int, reads []bool) int {
+	all, most, widest := l.spread(t.live, reads)
 	if groups := len(l.fib().groups); reads != nil && (widest < groups || widest == l.numParts()-1) {
 		return others // what has the most ranges is followed route by route
 	}
-	return sum - most + len(t.filter.Get(headerspace.Dst).Intervals())
+	return all - most + len(t.filter.Get(headerspace.Dst).Intervals())
 }
 
 // fewer tells whether a table behind which nothing reads destinations has much fewer ranges than routes: most of its routes go the same way.
 func (l *lookup) fewer(live spans, routes int) bool {
-	n := l.ranges(live, nil)
-	sum := 0
-	for _, k := range n {
-		sum += k
-	}
-	return 2*(sum-slices.Max(n)) <= routes
+	all, most, _ := l.spread(live, nil)
+	return 2*(all-most) <= routes
 }

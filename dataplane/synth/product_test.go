@@ -21,7 +21,12 @@ func chainOf(tb testing.TB, files ...string) *graph.Graph {
 		}
 		fmt.Fprintf(&functions, "  - name: f%d\n    firewall: {rulesFrom: {file: %s, format: ClassBench, actions: OddAcceptEvenDrop}}\n", i, file)
 	}
-	return parsed(tb, fmt.Sprintf(`
+	return parsed(tb, rowOf(functions.String(), path.String()))
+}
+
+// rowOf is the text of a chain of functions in a row. Each name on the path has a comma before it.
+func rowOf(functions, path string) string {
+	return fmt.Sprintf(`
 apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
 metadata: {name: row}
@@ -31,7 +36,7 @@ spec:
   - {name: outside, address: 203.0.113.2/24, gateway: 203.0.113.1}
   functions:
 %s  path: [inside%s, outside]
-`, &functions, &path))
+`, functions, path)
 }
 
 // Rules of two firewalls have few packets in common. What both say together is hardly more than what they say one by one, so a packet is looked up once.

@@ -91,16 +91,7 @@ func TestAnswersBetweenLargeTablesLeaveNAPTsInOneRun(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&routes, "{prefix: 20.%d.0.0/16, port: %s}, ", i, []string{"inside", "outside"}[i%2])
 	}
-	r, err := synth.Synthesize(parsed(t, fmt.Sprintf(`
-apiVersion: nfv.sinter.dev/v1alpha1
-kind: ServiceChain
-metadata: {name: twice}
-spec:
-  interfaces:
-  - {name: inside, address: 10.0.0.1/24}
-  - {name: outside, address: 203.0.113.2/24, gateway: 203.0.113.1}
-  functions:
-  - name: r1
+	functions := fmt.Sprintf(`  - name: r1
     router: {routes: [%[1]s{prefix: 0.0.0.0/0, port: outside}]}
   - name: n1
     napt: {pool: [198.51.100.64/28]}
@@ -110,8 +101,8 @@ spec:
     napt: {pool: [203.0.113.64/28]}
   - name: r3
     router: {routes: [%[1]s{prefix: 0.0.0.0/0, port: outside}, {prefix: 203.0.113.64/28, port: inside}]}
-  path: [inside, r1, n1, r2, n2, r3, outside]
-`, &routes)), synth.Options{})
+`, &routes)
+	r, err := synth.Synthesize(parsed(t, rowOf(functions, ", r1, n1, r2, n2, r3")), synth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

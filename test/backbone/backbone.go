@@ -126,17 +126,37 @@ func read(tb testing.TB, path ...string) []byte {
 	return b
 }
 
-// Pairs is n pairs of a firewall of 500 rules and a router of 3,000 routes, one after the other.
-func Pairs(tb testing.TB, n int) *graph.Graph {
-	tb.Helper()
-	rng := rand.New(rand.NewPCG(10, 0))
-	c := &v1alpha1.ServiceChain{}
-	c.Name = "pairs"
+// row is functions in a row, between the interfaces inside and outside.
+type row struct{ v1alpha1.ServiceChain }
+
+func newRow(name string) *row {
+	c := &row{}
+	c.Name = name
 	c.Spec.Interfaces = []v1alpha1.Interface{
 		{Name: "inside", Address: "10.0.0.1/24", Gateway: "10.0.0.2", MTU: 1500},
 		{Name: "outside", Address: "203.0.113.2/24", Gateway: "203.0.113.1", MTU: 1500},
 	}
 	c.Spec.Path = []v1alpha1.Endpoint{"inside"}
+	return c
+}
+
+// then puts a function behind those before.
+func (c *row) then(name string, kinds v1alpha1.FunctionKinds) {
+	c.Spec.Functions = append(c.Spec.Functions, v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: kinds})
+	c.Spec.Path = append(c.Spec.Path, v1alpha1.Endpoint(name))
+}
+
+func (c *row) build(tb testing.TB, files rules.Files) *graph.Graph {
+	tb.Helper()
+	c.Spec.Path = append(c.Spec.Path, "outside")
+	return build(tb, &c.ServiceChain, files)
+}
+
+// Pairs is n pairs of a firewall of 500 rules and a router of 3,000 routes, one after the other.
+func Pairs(tb testing.TB, n int) *graph.Graph {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(10, 0))
+	c := newRow("pairs")
 	prefixes, list := realPrefixes(tb), ruleList(tb, "acl1_713")
 	files := rules.Files{Rules: map[rules.Source][]rules.Rule{}}
 	for i := range n {
@@ -150,40 +170,23 @@ func Pairs(tb testing.TB, n int) *graph.Graph {
 		for _, k := range rng.Perm(len(prefixes))[:3000] {
 			rt.Routes = append(rt.Routes, v1alpha1.Route{Prefix: v1alpha1.Prefix(prefixes[k].String()), Port: "outside"})
 		}
-		for _, f := range []v1alpha1.Function{
-			{Name: v1alpha1.Name(fmt.Sprintf("fw%d", i)), FunctionKinds: v1alpha1.FunctionKinds{Firewall: fw}},
-			{Name: v1alpha1.Name(fmt.Sprintf("rt%d", i)), FunctionKinds: v1alpha1.FunctionKinds{Router: rt}},
-		} {
-			c.Spec.Functions = append(c.Spec.Functions, f)
-			c.Spec.Path = append(c.Spec.Path, v1alpha1.Endpoint(f.Name))
-		}
+		c.then(fmt.Sprintf("fw%d", i), v1alpha1.FunctionKinds{Firewall: fw})
+		c.then(fmt.Sprintf("rt%d", i), v1alpha1.FunctionKinds{Router: rt})
 	}
-	c.Spec.Path = append(c.Spec.Path, "outside")
-	return build(tb, c, files)
+	return c.build(tb, files)
 }
 
 // Row is n routers in a row with one table of so many routes: half of them lead inside, half outside, and no packet goes
 // round.
 func Row(tb testing.TB, n, routes int) *graph.Graph {
 	tb.Helper()
-	c := &v1alpha1.ServiceChain{}
-	c.Name = "row"
-	c.Spec.Interfaces = []v1alpha1.Interface{
-		{Name: "inside", Address: "10.0.0.1/24", Gateway: "10.0.0.2", MTU: 1500},
-		{Name: "outside", Address: "203.0.113.2/24", Gateway: "203.0.113.1", MTU: 1500},
-	}
+	c := newRow("row")
 	table := []v1alpha1.Route{{Prefix: "0.0.0.0/0", Port: "outside"}, {Prefix: "10.0.0.0/8", Port: "inside"}}
 	for i, p := range realPrefixes(tb)[:routes-len(table)] {
 		table = append(table, v1alpha1.Route{Prefix: v1alpha1.Prefix(p.String()), Port: []v1alpha1.Name{"inside", "outside"}[i%2]})
 	}
-	c.Spec.Path = []v1alpha1.Endpoint{"inside"}
 	for i := range n {
-		name := fmt.Sprintf("r%d", i+1)
-		c.Spec.Functions = append(c.Spec.Functions, v1alpha1.Function{
-			Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Router: &v1alpha1.Router{Routes: table}},
-		})
-		c.Spec.Path = append(c.Spec.Path, v1alpha1.Endpoint(name))
+		c.then(fmt.Sprintf("r%d", i+1), v1alpha1.FunctionKinds{Router: &v1alpha1.Router{Routes: table}})
 	}
-	c.Spec.Path = append(c.Spec.Path, "outside")
-	return build(tb, c, rules.Files{})
+	return c.build(tb, rules.Files{})
 }

@@ -19,13 +19,7 @@ const nextHops = 16
 func Mixed(tb testing.TB, n, size int) *graph.Graph {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(24, 0))
-	c := &v1alpha1.ServiceChain{}
-	c.Name = "mixed"
-	c.Spec.Interfaces = []v1alpha1.Interface{
-		{Name: "inside", Address: "10.0.0.1/24", Gateway: "10.0.0.2", MTU: 1500},
-		{Name: "outside", Address: "203.0.113.2/24", Gateway: "203.0.113.1", MTU: 1500},
-	}
-	c.Spec.Path = []v1alpha1.Endpoint{"inside"}
+	c := newRow("mixed")
 	for i := range n {
 		table := []v1alpha1.Route{{Prefix: "0.0.0.0/0", Port: "outside"}, {Prefix: "10.0.0.0/8", Port: "inside"}}
 		for k, p := range routes.Draw(rng, size) {
@@ -38,14 +32,9 @@ func Mixed(tb testing.TB, n, size int) *graph.Graph {
 			}
 			table = append(table, r)
 		}
-		name := fmt.Sprintf("r%d", i+1)
-		c.Spec.Functions = append(c.Spec.Functions, v1alpha1.Function{
-			Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Router: &v1alpha1.Router{Routes: table}},
-		})
-		c.Spec.Path = append(c.Spec.Path, v1alpha1.Endpoint(name))
+		c.then(fmt.Sprintf("r%d", i+1), v1alpha1.FunctionKinds{Router: &v1alpha1.Router{Routes: table}})
 	}
-	c.Spec.Path = append(c.Spec.Path, "outside")
-	return build(tb, c, rules.Files{})
+	return c.build(tb, rules.Files{})
 }
 
 // Ladder is n routers in a row, from each to the next one by two firewalls side by side, which have so many rules of a set. The routes of each
