@@ -19,4 +19,11 @@ static inline void *sn_lines(size_t n, size_t size)
 	return memory ? memset(memory, 0, bytes) : NULL;
 }
 
+/* The same with a line behind it that is not used, and not aligned: pages that are not written to take no
+ * memory. */
+static inline void *sn_untouched(size_t n, size_t size)
+{
+	return calloc(1, n * size + SN_LINE);
+}
+
 #endif /* SN_LINES_H */

@@ -73,11 +73,11 @@ enum reading {
 };
 
 struct sn_memo {
-	const struct sn_classifier *classifier;
+	struct sn_memo_source source;
 	struct bucket *buckets; /* in use: `first` or `larger` */
 	uint32_t mask;		/* their number - 1 */
 	enum mode mode;
-	struct key reads; /* the bits of addresses and ports that the classifier reads */
+	struct key reads; /* the bits of addresses and ports that the source reads */
 	enum reading reading;
 	uint64_t seed;
 	uint64_t pausing; /* packets to come until the next trial */
@@ -102,56 +102,73 @@ struct sn_memo {
 /* The same in all plain frames. */
 #define FIXED (1u << SN_VLAN | 1u << SN_FRAG | 1u << SN_ICMP_TYPE | 1u << SN_ICMP_CODE)
 
-bool sn_memo_is_use(const struct sn_classifier *c)
+static void look_up_class(const void *of, const uint8_t *const *frames, uint32_t *classes, unsigned int n)
 {
-	return c->table != NULL && sn_table_is_slow(c->table) && c->plain.possible &&
-	       !(c->reads & ~(FITS | FIXED));
+	sn_classifier_lookup_plain(of, frames, classes, n);
 }
 
-static bool reads(const struct sn_classifier *c, enum sn_field field)
+struct sn_memo_source sn_memo_source_of(const struct sn_classifier *c)
 {
-	return c->reads >> field & 1;
+	return (struct sn_memo_source){
+		.look_up = look_up_class,
+		.of = c,
+		.reads = c->reads,
+		.slow = c->table != NULL && sn_table_is_slow(c->table) && c->plain.possible,
+	};
 }
 
-static uint64_t mask_of(const struct sn_classifier *c, enum sn_field first, enum sn_field second, size_t len)
+bool sn_memo_is_use(const struct sn_memo_source *source)
+{
+	return source->slow && !(source->reads & ~(FITS | FIXED));
+}
+
+static bool reads(const struct sn_memo_source *source, enum sn_field field)
+{
+	return source->reads >> field & 1;
+}
+
+static uint64_t mask_of(const struct sn_memo_source *source, enum sn_field first, enum sn_field second,
+			size_t len)
 {
 	uint8_t ones[16] = {0};
 	uint64_t mask = 0;
 
-	if (reads(c, first))
+	if (reads(source, first))
 		memset(ones, 0xff, len);
-	if (reads(c, second))
+	if (reads(source, second))
 		memset(ones + len, 0xff, len);
 	memcpy(&mask, ones, 2 * len);
 	return mask;
 }
 
-/* What the classifier reads of frames, and how a key tells it. */
-static void init_reading(struct sn_memo *memo, const struct sn_classifier *c, const struct sn_atoms *atoms)
+/* What the source reads of frames, and how a key tells it. */
+static void init_reading(struct sn_memo *memo, const struct sn_atoms *atoms)
 {
-	memo->reads.addresses = mask_of(c, SN_SRC, SN_DST, 4);
-	memo->reads.rest = mask_of(c, SN_SPORT, SN_DPORT, 2);
-	memo->reading = reads(c, SN_DSCP)				    ? READS_DSCP
-			: c->reads & ~(1u << SN_SRC | 1u << SN_DST | FIXED) ? READS_PORTS
-									    : READS_ADDRESSES;
+	const struct sn_memo_source *source = &memo->source;
+
+	memo->reads.addresses = mask_of(source, SN_SRC, SN_DST, 4);
+	memo->reads.rest = mask_of(source, SN_SPORT, SN_DPORT, 2);
+	memo->reading = reads(source, SN_DSCP)					 ? READS_DSCP
+			: source->reads & ~(1u << SN_SRC | 1u << SN_DST | FIXED) ? READS_PORTS
+										 : READS_ADDRESSES;
 	for (uint32_t i = 0; i < 64; i++)
 		memo->by_dscp[i] = atoms->dscp[i] & 63;
 	for (uint32_t i = 0; i <= NOT_TCP; i++) {
-		if (i != NOT_TCP && (reads(c, SN_PROTO) || reads(c, SN_TCP_FLAGS)))
+		if (i != NOT_TCP && (reads(source, SN_PROTO) || reads(source, SN_TCP_FLAGS)))
 			memo->by_flags[i] |= TCP_BIT >> DSCP_SHIFT;
-		if (i != NOT_TCP && reads(c, SN_TCP_FLAGS))
+		if (i != NOT_TCP && reads(source, SN_TCP_FLAGS))
 			memo->by_flags[i] |= (uint16_t)(atoms->tcp_flags[i] << (FLAGS_SHIFT - DSCP_SHIFT));
 	}
 }
 
-struct sn_memo *sn_memo_create(const struct sn_classifier *c, const struct sn_atoms *atoms)
+struct sn_memo *sn_memo_create(const struct sn_memo_source *source, const struct sn_atoms *atoms)
 {
 	struct sn_memo *memo = aligned_alloc(64, sizeof(*memo));
 
 	if (memo == NULL)
 		return NULL;
-	*memo = (struct sn_memo){.classifier = c, .mask = BUCKETS - 1, .pause = PAUSE_MIN};
-	init_reading(memo, c, atoms);
+	*memo = (struct sn_memo){.source = *source, .mask = BUCKETS - 1, .pause = PAUSE_MIN};
+	init_reading(memo, atoms);
 	memo->buckets = memo->first = sn_huge_alloc(BUCKETS * sizeof(*memo->first));
 	if (memo->first == NULL) {
 		free(memo);
@@ -404,7 +421,7 @@ static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, 
 	}
 	if (left == 0)
 		return 0;
-	sn_classifier_lookup_plain(memo->classifier, unknown, found, left);
+	memo->source.look_up(memo->source.of, unknown, found, left);
 	for (uint32_t j = 0; j < left; j++) {
 		classes[at[j]] = found[j];
 		put(memo, keys->homes[at[j]], key_in(keys, at[j]), found[j]);
@@ -434,11 +451,11 @@ static void sample(struct sn_memo *memo, const uint8_t *const *frames, const uin
 		judge(memo);
 }
 
-/* Packets go by the classifier, and something is done besides. */
+/* Packets go by the source, and something is done besides. */
 static __attribute__((noinline)) void look_up_aside(struct sn_memo *memo, const uint8_t *const *frames,
 						    uint32_t *classes, unsigned int n)
 {
-	sn_classifier_lookup_plain(memo->classifier, frames, classes, n);
+	memo->source.look_up(memo->source.of, frames, classes, n);
 	if (memo->mode == SAMPLING) {
 		sample(memo, frames, classes, n);
 	} else if (memo->mode == CLEARING) {

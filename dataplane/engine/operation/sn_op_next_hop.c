@@ -20,6 +20,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 static bool simplify(struct sn_class *c, const struct sn_op *op)
 {
 	c->next_hop = op->value;
+	c->notes_hop = true;
 	return true;
 }
 

@@ -495,6 +495,8 @@ static int build(struct sn_builder *b)
 		rc = build_segments(b);
 	if (!rc)
 		rc = build_atoms(b);
+	if (!rc)
+		sn_build_follows(b->p);
 	if (!rc && sn_ways_note(b->p))
 		rc = sn_build_no_memory(b);
 	return rc;

@@ -149,12 +149,12 @@ struct sn_leg {
 
 /*
  * A class; 32 bytes, so that two share a cache line. `simple` classes have one
- * leg that does nothing but lower the TTL, note a next hop and leave (or drop):
- * the stateless fast path needs nothing else of them.
+ * leg that does nothing but lower the TTL, note a next hop and leave, drop or lead
+ * on: the stateless fast path needs nothing else of them.
  */
 enum sn_simple {
 	SN_SIMPLE_NOT,
-	SN_SIMPLE_SEGMENT, /* nothing but the way to another segment */
+	SN_SIMPLE_SEGMENT, /* a TTL, a next hop, and the way to another segment */
 	SN_SIMPLE_FORWARD, /* state_run translates the source, and the packet leaves as of SN_SIMPLE_OUTPUT */
 	SN_SIMPLE_OUTPUT,
 	SN_SIMPLE_DROP,
@@ -175,14 +175,22 @@ struct sn_class {
 	uint8_t simple;
 	uint8_t ttl_dec;
 	uint32_t target;   /* of its way's last operation: interface, reason, state table, segment */
-	uint32_t next_hop; /* 0: none noted */
+	uint32_t next_hop; /* 0: none noted, or that before is forgotten */
 	uint32_t first_counter;
 	uint32_t n_counters;
 	uint32_t state_run; /* run of the first operation that makes state, SN_NO_INDEX: none */
 	uint8_t way;	    /* enum sn_way */
-	uint8_t pad[3];
+	bool notes_hop;	    /* or forgets it */
+	uint8_t pad[2];
 };
 _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
+
+/* What holds of all ways that plain frames may be followed on from a segment: see sn_follow.h. */
+struct sn_follows {
+	bool possible;	/* there are some with a second segment */
+	bool slow;	/* some table takes so long that a memo may be faster */
+	uint16_t reads; /* bit per field: enum sn_field */
+};
 
 struct sn_segment {
 	char *name;
@@ -190,7 +198,8 @@ struct sn_segment {
 	uint32_t frag_max;    /* of what goes by table: SN_FRAG_WHOLE or everything */
 	uint32_t first_class; /* classes are numbered through over all segments */
 	uint32_t n_classes;
-	bool leads_on; /* some class is SN_SIMPLE_SEGMENT */
+	bool readable; /* a plain frame that was followed here is classified as it came */
+	struct sn_follows follows;
 	struct sn_classifier table;
 	struct sn_classifier low; /* for what does not go by table */
 };
@@ -264,6 +273,12 @@ struct sn_program {
 	struct sn_fib **fibs; /* it has a reference to each */
 	uint32_t n_fibs;
 };
+
+/* Whether plain frames of the class may be followed on to the segment that it leads to. */
+static inline bool sn_class_leads(const struct sn_program *p, const struct sn_class *c)
+{
+	return c->simple == SN_SIMPLE_SEGMENT && p->segments[c->target].readable;
+}
 
 /* Whether two programs say the same of subscribers. */
 bool sn_program_same_subscribers(const struct sn_program *p, const struct sn_program *q);

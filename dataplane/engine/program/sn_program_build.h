@@ -63,4 +63,7 @@ int sn_build_observation(struct sn_builder *b);
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);
 
+/* Of all segments, when they are built: what holds of ways over several. */
+void sn_build_follows(struct sn_program *p);
+
 #endif /* SN_PROGRAM_BUILD_H */

@@ -82,7 +82,7 @@ static void simplify(const struct sn_program *p, struct sn_class *c)
 		if (c->simple != SN_SIMPLE_DROP || !(op->traits & SN_OP_ON_PACKET))
 			simple &= simplify_op(c, op);
 	}
-	if (!simple || (c->simple == SN_SIMPLE_SEGMENT && leg->n_ops > 1))
+	if (!simple)
 		c->simple = SN_SIMPLE_NOT;
 	else if (c->state_run != SN_NO_INDEX)
 		c->simple = c->simple == SN_SIMPLE_OUTPUT ? SN_SIMPLE_FORWARD : SN_SIMPLE_NOT;
@@ -113,7 +113,6 @@ int sn_build_classes(struct sn_builder *b, uint32_t s)
 				return rc;
 		}
 		simplify(p, c);
-		p->segments[s].leads_on |= c->simple == SN_SIMPLE_SEGMENT;
 	}
 	return 0;
 }

@@ -19,8 +19,7 @@ typedef Sinter__Program__V1__Class class_msg;
 typedef Sinter__Program__V1__Leg leg_msg;
 typedef Sinter__Program__V1__Op op_msg;
 
-/* A new message of a protobuf-c type. */
-static void *new_message(struct sn_arena *arena, const ProtobufCMessageDescriptor *descriptor)
+void *sn_sample_message(struct sn_arena *arena, const ProtobufCMessageDescriptor *descriptor)
 {
 	void *message = sn_arena_alloc(arena, descriptor->sizeof_message);
 
@@ -29,7 +28,7 @@ static void *new_message(struct sn_arena *arena, const ProtobufCMessageDescripto
 	return message;
 }
 
-#define NEW(arena, name) new_message(arena, &sinter__program__v1__##name##__descriptor)
+#define NEW(arena, name) sn_sample_message(arena, &sinter__program__v1__##name##__descriptor)
 
 /* An array that holds the given elements. */
 static void *copy(struct sn_arena *arena, const void *from, size_t size)

@@ -33,10 +33,13 @@ Sinter__Program__V1__Program *sn_sample_napt(struct sn_arena *arena);
 void sn_sample_hosts(struct sn_arena *arena, Sinter__Program__V1__Program *napt, uint32_t n);
 
 /* Stateless: what comes in by one interface leaves by the other. Interfaces "a" and "b". */
+Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
+
+/* A new message of a protobuf-c type. */
+void *sn_sample_message(struct sn_arena *arena, const ProtobufCMessageDescriptor *descriptor);
+
 /* A program as it is sent. */
 ProtobufCBinaryData sn_sample_encode(struct sn_arena *arena, const Sinter__Program__V1__Program *program);
-
-Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
 
 /* All interfaces have a further VLAN, above those before, and their static neighbours are there, too. */
 void sn_sample_vlan(struct sn_arena *arena, Sinter__Program__V1__Program *program, uint16_t vlan);

@@ -98,13 +98,22 @@ static void make_classifier(struct subject *s, const struct reading *r, uint32_t
 	make_atoms(&s->atoms, &table);
 }
 
+static bool is_use(const struct sn_classifier *c)
+{
+	struct sn_memo_source source = sn_memo_source_of(c);
+
+	return sn_memo_is_use(&source);
+}
+
 static struct subject *make_subject(const struct reading *r)
 {
 	struct subject *s = calloc(1, sizeof(*s));
+	struct sn_memo_source source;
 
 	make_classifier(s, r, BOXES);
-	assert_true(sn_memo_is_use(&s->c));
-	s->memo = sn_memo_create(&s->c, &s->atoms);
+	source = sn_memo_source_of(&s->c);
+	assert_true(sn_memo_is_use(&source));
+	s->memo = sn_memo_create(&source, &s->atoms);
 	assert_non_null(s->memo);
 	for (uint32_t i = 0; i < BULK; i++)
 		s->at[i] = s->frames[i];
@@ -241,10 +250,10 @@ static void there_is_a_memo_where_it_may_be_faster_and_keys_fit(void **state)
 
 	(void)state;
 	make_classifier(&s, &all, 8);
-	assert_false(sn_memo_is_use(&s.c));
+	assert_false(is_use(&s.c));
 	sn_classifier_free(&s.c);
 	make_classifier(&s, &ttl, BOXES);
-	assert_false(sn_memo_is_use(&s.c));
+	assert_false(is_use(&s.c));
 	sn_classifier_free(&s.c);
 }
 

@@ -475,6 +475,31 @@ static void a_trace_changes_nothing_that_leaves(void **state)
 	end(f, r);
 }
 
+/* What comes in by the first interface is classified twice, and goes back. */
+static void every_class_is_told_of_a_packet_that_is_followed(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct rig *r;
+
+	f->msg = sn_sample_wire(&f->arena);
+	f->msg->segments[0]->classes[0]->legs[0]->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT;
+	f->msg->segments[0]->classes[0]->legs[0]->segment = 1;
+	p.dst = SN_SAMPLE_HOST;
+	p.payload_len = 30; /* else it is not plain */
+	load(f);
+	r = trace(f, NULL, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		send_packet(f, &p);
+		assert_true(next(r));
+		ASSERT_CLASSES(&r->record, 0, 1);
+		assert_frame(&r->record, 1, SN_TRACE_SENT, 0);
+		p.options ^= 1; /* then it goes segment by segment */
+	}
+	assert_int_equal(sn_worker_counts(f->worker)->paths.n, 1);
+	end(f, r);
+}
+
 int main(void)
 {
 #define TRACE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
@@ -494,6 +519,7 @@ int main(void)
 		TRACE_TEST(a_trace_takes_no_more_than_it_was_asked_for),
 		TRACE_TEST(another_program_ends_a_trace),
 		TRACE_TEST(a_trace_changes_nothing_that_leaves),
+		TRACE_TEST(every_class_is_told_of_a_packet_that_is_followed),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

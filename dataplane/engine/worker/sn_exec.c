@@ -146,8 +146,7 @@ static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
 	x->n_steps = 0;
 }
 
-/* depth: segments behind the packet. */
-static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class, uint32_t depth,
+static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 		const struct sn_cache_key *key, uint64_t hash, bool warm_up, uint64_t now)
 {
 	struct sn_execution x;
@@ -157,25 +156,20 @@ static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_
 	x.hash = hash;
 	x.keep = key != NULL;
 	x.warm_up = warm_up;
-	run_segments(&x, p, sn_to_segment(segment), class, depth);
+	run_segments(&x, p, sn_to_segment(segment), class, 0);
 	sn_journal_roll_back(&x, 0);
 }
 
 void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 	     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
 {
-	run(w, p, segment, class, 0, key, hash, false, now);
-}
-
-void sn_exec_second(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class, uint64_t now)
-{
-	run(w, p, segment, class, 1, NULL, 0, false, now);
+	run(w, p, segment, class, key, hash, false, now);
 }
 
 void sn_exec_warm_up(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 		     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
 {
-	run(w, p, segment, class, 0, key, hash, true, now);
+	run(w, p, segment, class, key, hash, true, now);
 }
 
 void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now)

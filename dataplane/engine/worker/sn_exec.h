@@ -20,9 +20,6 @@
 void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 	     const struct sn_cache_key *key, uint64_t hash, uint64_t now);
 
-/* The same in the second segment on the packet's way, where nothing was done to it in the first. */
-void sn_exec_second(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class, uint64_t now);
-
 /* The same for a packet that there is not (m is NULL): its decision is kept, and nothing else happens. */
 void sn_exec_warm_up(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 		     const struct sn_cache_key *key, uint64_t hash, uint64_t now);

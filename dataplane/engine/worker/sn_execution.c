@@ -185,7 +185,7 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	memset(e, 0, sizeof(*e));
 	if (!remember_state(x, e))
 		return;
-	path = sn_counts_path(w->counts, x->steps, x->n_steps);
+	path = sn_paths_find(&w->counts->paths, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
 		return;
 	e->addresses = x->key->addresses;

@@ -39,7 +39,7 @@ static __rte_always_inline struct sn_known known_of(struct sn_worker *w, uint64_
 		.neighbors = w->neigh.entries,
 		.counters = w->counts->counters,
 		.class_counts = w->counts->classes,
-		.path_counts = w->counts->paths,
+		.path_counts = w->counts->paths.counts,
 		.now = now,
 	};
 }
@@ -117,13 +117,14 @@ static inline void move_head(uint8_t *ip, uint32_t move)
 	memcpy(ip + 8, &head, sizeof(head));
 }
 
-static __rte_always_inline void count_simple(struct sn_known k, uint32_t class, uint32_t first_counter,
-					     uint32_t n_counters, uint32_t bytes)
+/* count: the class's, or the path's. */
+static __rte_always_inline void count_simple(struct sn_known k, const struct sn_adjacency *a,
+					     struct sn_count *count, uint32_t bytes)
 {
-	const uint32_t *ids = &k.program->leg_counters[first_counter];
+	const uint32_t *ids = &k.program->leg_counters[a->first_counter];
 
-	sn_count_add(&k.class_counts[class], bytes);
-	for (uint32_t i = 0; i < n_counters; i++)
+	sn_count_add(count, bytes);
+	for (uint32_t i = 0; i < a->n_counters; i++)
 		sn_count_add(&k.counters[ids[i]], bytes);
 }
 
@@ -160,7 +161,7 @@ static __rte_always_inline struct sn_neigh *neighbor_of(struct sn_known k, struc
 
 /* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
 static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view v, struct sn_adjacency *a,
-					       uint32_t class)
+					       struct sn_count *count)
 {
 	struct sn_neigh *n = neighbor_of(k, v, a);
 
@@ -169,7 +170,7 @@ static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view
 	n->used = k.now;
 	move_head(v.ip, a->head_move);
 	sn_write_l2(v.f, n);
-	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
+	count_simple(k, a, count, v.frame_len);
 	sn_worker_send(k.w, (uint16_t)iface_of(a), v.m);
 	return true;
 }
@@ -223,12 +224,11 @@ static __rte_always_inline bool forward_alike(struct sn_known k, struct sn_view 
 	return true;
 }
 
-static inline void drop_simple(struct sn_known k, struct sn_view v, uint32_t class)
+static inline void drop_simple(struct sn_known k, struct sn_view v, const struct sn_adjacency *a,
+			       struct sn_count *count)
 {
-	const struct sn_class *c = &k.classes[class];
-
-	count_simple(k, class, c->first_counter, c->n_counters, v.frame_len);
-	sn_worker_drop(k.w, v.m, c->target);
+	count_simple(k, a, count, v.frame_len);
+	sn_worker_drop(k.w, v.m, sn_adjacency_reason(a));
 }
 
 /* ---- a cached decision ---- */
@@ -417,14 +417,13 @@ static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const st
 /* ---- a cached decision whose packets are observed ---- */
 
 /* The flow of a short decision where it is observed: as it comes, or as it leaves. */
-static inline struct sn_flow_cell flow_of_short(const struct sn_counts *counts,
-						const struct sn_cache_entry *e)
+static inline struct sn_flow_cell flow_of_short(const struct sn_paths *paths, const struct sn_cache_entry *e)
 {
 	struct sn_flow_cell flow = {.proto = (uint8_t)(e->ports_key >> 24),
 				    .iface = (uint8_t)(e->ports_key >> 16)};
-	uint32_t steps = counts->first[e->path + 1] - counts->first[e->path];
+	uint32_t steps = paths->first[e->path + 1] - paths->first[e->path];
 
-	if (sn_counts_observed(counts, e->path, steps) & SN_STEP_CHANGED) {
+	if (sn_paths_observed(paths, e->path, steps) & SN_STEP_CHANGED) {
 		flow.src = rte_be_to_cpu_32(e->src);
 		flow.dst = rte_be_to_cpu_32(e->dst);
 		flow.sport = rte_be_to_cpu_16(e->sport);
@@ -440,7 +439,7 @@ static inline struct sn_flow_cell flow_of_short(const struct sn_counts *counts,
 
 static inline void prefetch_observed(const struct sn_worker *w, const struct sn_cache_entry *e)
 {
-	struct sn_flow_cell flow = flow_of_short(w->counts, e);
+	struct sn_flow_cell flow = flow_of_short(&w->counts->paths, e);
 
 	rte_prefetch0(sn_flow_cells_line(&w->counts->observer->own, &flow));
 }
@@ -448,7 +447,7 @@ static inline void prefetch_observed(const struct sn_worker *w, const struct sn_
 static __rte_noinline void observe_short(struct sn_known k, const struct sn_cache_entry *e, uint32_t bytes,
 					 uint8_t tcp_flags)
 {
-	struct sn_flow_cell flow = flow_of_short(k.w->counts, e);
+	struct sn_flow_cell flow = flow_of_short(&k.w->counts->paths, e);
 
 	sn_observer_packet(k.w->counts->observer, &flow, bytes, tcp_flags, k.now);
 }
@@ -529,7 +528,7 @@ static __rte_noinline bool forward_new(struct sn_worker *w, uint32_t i, uint32_t
 			      &s);
 	if (result == SN_NAPT_FOUND)
 		return false;
-	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
+	count_simple(k, a, &k.class_counts[class], v.frame_len);
 	sn_worker_tell_events(w, v.m);
 	if (unlikely(result != SN_NAPT_MADE)) {
 		sn_worker_drop(w, v.m,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <rte_cycles.h>
 
+#include "sn_each.h"
 #include "sn_exec.h"
 #include "sn_fast.h"
 #include "sn_handover.h"
@@ -8,90 +9,7 @@
 
 _Static_assert(SN_TABLE_NONE == UINT32_MAX, "classes of bytes 0xff are none");
 
-/* ---- what is done to each packet of a decided flow ---- */
-
-/* The classes of the first steps of a cached decision's path. */
-static void trace_path(struct sn_worker *w, uint32_t path, uint32_t steps)
-{
-	const struct sn_counts *c = w->counts;
-
-	for (uint32_t i = c->first[path]; i < c->first[path] + steps; i++)
-		if (!(c->steps[i] & (SN_STEP_COUNTER | SN_STEP_EACH)))
-			sn_trace_class(w->trace, c->steps[i]);
-}
-
-/* What each packet has done to it, step by step on the decision's path. The step at which it is to be
- * dropped, with the reason; the path's end: it is not. */
-static uint32_t do_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
-			struct sn_entry *const *sessions, uint64_t now, uint32_t *reason)
-{
-	const struct sn_counts *c = w->counts;
-	uint32_t slot = 0, i;
-
-	for (i = c->first[e->path]; i < c->first[e->path + 1]; i++) {
-		uint32_t step = c->steps[i];
-		const struct sn_op *op = &w->program->ops[step & (SN_STEP_ENTRY - 1)];
-		struct sn_entry *entry = NULL;
-		struct sn_verdict v;
-
-		if (step & SN_STEP_COUNTER || !(step & SN_STEP_EACH))
-			continue;
-		if (step & SN_STEP_ENTRY) {
-			while (!(e->flags & SN_CACHE_EACH0 << slot))
-				slot++;
-			entry = sessions[slot++];
-		}
-		v = sn_operation_of(op)->each(w->program, op, w->partition, entry, p, now);
-		if (v.kind == SN_VERDICT_DROP) {
-			*reason = v.value;
-			break;
-		}
-	}
-	return i - c->first[e->path];
-}
-
-/* A decided packet ends at a step of its path. */
-static void drop_decided(struct sn_worker *w, struct sn_pkt *p, uint32_t path, uint32_t steps,
-			 uint32_t reason)
-{
-	sn_counts_part(w->counts, path, steps, p->frame_len);
-	if (w->trace)
-		trace_path(w, path, steps);
-	sn_worker_drop(w, p->m, reason);
-}
-
-/* A decided packet of a flow each of whose packets has something done to it, which may drop it or change its
- * DSCP; or each of which is looked at. */
-static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
-					uint64_t now)
-{
-	struct sn_known k = known_of(w, now);
-	uint32_t length = w->counts->first[e->path + 1] - w->counts->first[e->path], steps, reason = 0;
-	struct sn_cache_entry own = *e;
-	struct sn_entry *s[SN_CACHE_SESSIONS];
-	uint8_t dscp = e->dscp != SN_CACHE_KEEP_DSCP ? e->dscp : p->dscp;
-
-	/* After this nothing may refuse the decision, or what is done to each packet would be done twice. */
-	if (!holds(k, view_of(p), e, &s[0], &s[1]) || !fits_windows(p, e, s) ||
-	    (e->vlan != SN_CACHE_KEEP_VLAN && rte_pktmbuf_headroom(p->m) < SN_TAG_LEN))
-		return false;
-	p->dscp = dscp;
-	steps = do_each(w, p, e, s, now, &reason);
-	if (e->flags & SN_CACHE_OBSERVED && sn_counts_observed(w->counts, e->path, steps))
-		observe(k, e, p->ip_len, sn_pkt_tcp_flags(p));
-	if (steps < length) {
-		drop_decided(w, p, e->path, steps, reason);
-		return true;
-	}
-	if (p->dscp != dscp) {
-		own.dscp = p->dscp;
-		own.head_move = sn_head_move_of(
-			sn_head_ttl_dec(e->head_move),
-			sn_diff_norm(sn_head_diff(e->head_move) + sn_diff16(dscp << 2, p->dscp << 2)));
-	}
-	use_own(w, p, e, s, now);
-	return send_tagged(k, p, &own, s[0], s[1]);
-}
+/* ---- a decided packet ---- */
 
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
 static __rte_always_inline bool forward_cached(struct sn_known k, uint32_t i, const struct sn_cache_entry *e,
@@ -275,13 +193,27 @@ static __rte_always_inline bool by_cache(struct sn_known k, uint32_t i, uint32_t
 	return false;
 }
 
+/* By what says all, if it does; it is counted there. keep: a decision is wanted. */
+static __rte_always_inline bool by_adjacency(struct sn_known k, uint32_t i, struct sn_adjacency *a,
+					     struct sn_count *count, bool keep, bool plain)
+{
+	struct sn_view v;
+
+	if (a->simple < SN_SIMPLE_OUTPUT)
+		return false;
+	v = plain ? view_of_plain(k.w->burst.frames[i]) : view_of(&k.w->burst.pkts[i]);
+	if (a->simple == SN_SIMPLE_OUTPUT)
+		return !keep && likely(forward_simple(k, v, a, count));
+	drop_simple(k, v, a, count);
+	return true;
+}
+
 /* By its class, if that is simple. False if it is not. */
 static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t segment, bool caching,
 					 bool keep, bool plain)
 {
 	uint32_t class = k.w->burst.classes[i];
 	struct sn_adjacency *a;
-	struct sn_view v;
 
 	if (unlikely(class == SN_TABLE_NONE))
 		return false;
@@ -289,18 +221,12 @@ static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t
 	a = &k.adjacencies[class];
 	if (caching && plain && a->simple == SN_SIMPLE_FORWARD)
 		return k.w->burst.hinted >> i & 1 && forward_new(k.w, i, class, k.now);
-	if (a->simple < SN_SIMPLE_OUTPUT)
-		return false;
-	v = plain ? view_of_plain(k.w->burst.frames[i]) : view_of(&k.w->burst.pkts[i]);
-	if (a->simple == SN_SIMPLE_OUTPUT)
-		return !keep && likely(forward_simple(k, v, a, class));
-	drop_simple(k, v, class);
-	return true;
+	return by_adjacency(k, i, a, &k.class_counts[class], keep, plain);
 }
 
-/* One packet, in its turn, that Entry does not refuse. led: it may be in its second segment. */
+/* One packet, in its turn, that Entry does not refuse. */
 static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint32_t segment, bool caching,
-					    bool dispatching, bool plain, bool led)
+					    bool dispatching, bool plain)
 {
 	const struct sn_cache_key *key = NULL;
 	struct sn_worker *w = k.w;
@@ -313,10 +239,7 @@ static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint3
 		return;
 	if (by_class(k, i, segment, caching, key != NULL, plain))
 		return;
-	if (led && w->burst.led_on >> i & 1)
-		sn_exec_second(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], k.now);
-	else
-		sn_exec(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], key, w->burst.hashes[i], k.now);
+	sn_exec(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], key, w->burst.hashes[i], k.now);
 }
 
 static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
@@ -324,39 +247,65 @@ static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32
 	if (unlikely(w->burst.pkts[i].reason))
 		refuse(w, &w->burst.pkts[i], now);
 	else
-		forward_one(known_of(w, now), i, segment, w->caching, w->dispatching, false, false);
+		forward_one(known_of(w, now), i, segment, w->caching, w->dispatching, false);
 }
 
 /* Packets from `first` to before `end`. */
 static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment,
-					bool caching, bool dispatching, bool led, uint64_t now)
+					bool caching, bool dispatching, uint64_t now)
 {
 	struct sn_known k = known_of(w, now);
 
 	for (uint32_t i = first; i < end; i++) {
-		uint32_t at = led && w->burst.led_on >> i & 1 ? w->burst.segments[i] : segment;
-
 		if (likely(sn_burst_plain(&w->burst, i)))
-			forward_one(k, i, at, caching, dispatching, true, led);
+			forward_one(k, i, segment, caching, dispatching, true);
 		else
 			forward_other(w, i, segment, now);
 	}
 }
 
-static __rte_noinline void forward_apart(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+/* What plain packets of a program without state leave by, and are counted by: classes of a segment, or paths.
+ */
+struct outcomes {
+	struct sn_adjacency *adjacencies;
+	struct sn_count *counts;
+	uint32_t n; /* numbers from there on are none */
+};
+
+static inline struct outcomes outcomes_of(const struct sn_worker *w, uint32_t segment)
 {
-	forward(w, i, i + 1, segment, false, false, false, now);
+	uint32_t first_class = w->program->segments[segment].first_class;
+
+	if (w->burst.by_path)
+		return (struct outcomes){w->counts->follow.ends, w->counts->paths.counts, SN_PATHS_MAX};
+	return (struct outcomes){w->counts->adjacencies + first_class, w->counts->classes + first_class,
+				 SN_TABLE_NONE};
 }
 
-/* How most packets will leave: as the first one whose class has a shape. NULL: there is none. */
+static __rte_noinline void forward_apart(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	struct outcomes o = outcomes_of(w, segment);
+	uint32_t number = w->burst.classes[i];
+
+	if (sn_burst_plain(&w->burst, i)) {
+		if (number < o.n &&
+		    by_adjacency(known_of(w, now), i, &o.adjacencies[number], &o.counts[number], false, true))
+			return;
+		if (w->burst.by_path)
+			w->burst.classes[i] = sn_follow_class(number);
+	}
+	forward(w, i, i + 1, segment, false, false, now);
+}
+
+/* How most packets will leave: as the first one whose outcome has a shape. NULL: there is none. */
 static const struct sn_adjacency *find_model(const struct sn_worker *w, uint32_t first, uint32_t end,
-					     const struct sn_adjacency *adjacencies)
+					     const struct outcomes *o)
 {
 	for (uint32_t i = first; i < end; i++) {
-		uint32_t class = w->burst.classes[i];
+		uint32_t number = w->burst.classes[i];
 
-		if (class != SN_TABLE_NONE && adjacencies[class].shape)
-			return &adjacencies[class];
+		if (sn_burst_plain(&w->burst, i) && number < o->n && o->adjacencies[number].shape)
+			return &o->adjacencies[number];
 	}
 	return NULL;
 }
@@ -366,26 +315,25 @@ static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first
 					     uint32_t segment, uint64_t now)
 {
 	struct sn_known k = known_of(w, now);
-	uint32_t first_class = k.program->segments[segment].first_class;
-	const struct sn_adjacency *adjacencies = k.adjacencies + first_class;
-	const struct sn_adjacency *model = find_model(w, first, end, adjacencies);
+	const struct outcomes o = outcomes_of(w, segment);
+	const struct sn_adjacency *model = find_model(w, first, end, &o);
 	/* Copies: what changes of them is the packet's at hand alone. */
 	struct rte_mbuf *const *frames = w->burst.frames;
 	const uint64_t plain = w->burst.plain;
-	struct sn_count *counts = k.class_counts + first_class;
 	struct sn_shape shape;
 
 	if (unlikely(!model)) {
-		forward(w, first, end, segment, false, false, false, now);
+		for (uint32_t i = first; i < end; i++)
+			forward_apart(w, i, segment, now);
 		return;
 	}
 	shape = shape_of(w, model);
 	for (uint32_t i = first; i < end; i++) {
-		uint32_t class = w->burst.classes[i];
+		uint32_t number = w->burst.classes[i];
 
-		if (likely((plain >> i & 1) && class != SN_TABLE_NONE) &&
-		    likely(forward_alike(k, view_of_plain(frames[i]), &adjacencies[class], shape,
-					 &counts[class])))
+		if (likely((plain >> i & 1) && number < o.n) &&
+		    likely(forward_alike(k, view_of_plain(frames[i]), &o.adjacencies[number], shape,
+					 &o.counts[number])))
 			continue;
 		forward_apart(w, i, segment, now);
 	}
@@ -397,18 +345,27 @@ static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first
 static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment, uint64_t now)
 {
 	if (w->dispatching)
-		forward(w, first, end, segment, w->caching, true, false, now);
+		forward(w, first, end, segment, w->caching, true, now);
 	else if (w->caching)
-		forward(w, first, end, segment, true, false, false, now);
-	else if (w->burst.led_on)
-		forward(w, first, end, segment, false, false, true, now);
+		forward(w, first, end, segment, true, false, now);
 	else
 		forward_stateless(w, first, end, segment, now);
 }
 
 static void trace_decision(struct sn_worker *w, uint32_t path)
 {
-	trace_path(w, path, w->counts->first[path + 1] - w->counts->first[path]);
+	const struct sn_paths *paths = &w->counts->paths;
+
+	trace_path(w, path, paths->first[path + 1] - paths->first[path]);
+}
+
+/* The path of a packet that was followed to its end; SN_NO_INDEX: it was not. */
+static uint32_t path_at(const struct sn_worker *w, uint32_t i)
+{
+	uint32_t number = w->burst.classes[i];
+
+	return w->burst.by_path && sn_burst_plain(&w->burst, i) && number < SN_PATHS_MAX ? number
+											 : SN_NO_INDEX;
 }
 
 /* A burst's packets, told to the trace, with the classes that the fast ways know and do not tell. */
@@ -417,6 +374,7 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t hits = w->stats.cache_hits;
 		bool watched = sn_trace_turn(w->trace, i);
+		uint32_t path = path_at(w, i);
 
 		forward_all(w, i, i + 1, segment, now);
 		if (w->dispatching && w->burst.shards[i] != SN_PKT_NO_SHARD)
@@ -429,6 +387,8 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 			continue;
 		if (w->stats.cache_hits != hits)
 			trace_decision(w, w->burst.candidates[i]->path);
+		else if (path != SN_NO_INDEX)
+			trace_decision(w, path);
 		else if (w->burst.classes[i] != SN_TABLE_NONE)
 			sn_trace_class(w->trace,
 				       w->program->segments[segment].first_class + w->burst.classes[i]);
@@ -477,6 +437,13 @@ static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uin
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
 }
 
+/* Whether plain packets are followed over all segments before anything is done to them. Marks tell a class.
+ */
+static inline bool goes_by_path(const struct sn_worker *w, const struct sn_segment *s, uint16_t iface)
+{
+	return s->follows.possible && !w->dispatching && !(w->devices.believed >> iface & 1);
+}
+
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles;
@@ -489,15 +456,13 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	else
 		memset(w->burst.candidates, 0, n * sizeof(*w->burst.candidates));
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
+	w->burst.by_path = goes_by_path(w, &w->program->segments[segment], iface);
 	if (known == n)
 		memset(w->burst.classes, 0xff, n * sizeof(*w->burst.classes));
 	else if (unlikely(w->devices.believed >> iface & 1))
 		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
-	w->burst.led_on = 0;
-	if (w->program->segments[segment].leads_on && !w->program->stateful && !w->trace)
-		sn_worker_lead_on(w, &w->program->segments[segment], n);
 	w->burst.gone = 0;
 	w->burst.handed = 0;
 	if (unlikely(w->dispatching)) {

@@ -9,13 +9,32 @@
 #include "sn_segment.h"
 #include "sn_worker_impl.h"
 
-/* The classes of k plain frames by the segment's table. */
+/* The paths of k plain frames from the segment on. */
+static __rte_noinline void follow(struct sn_worker *w, uint32_t segment, struct sn_memo *memo,
+				  const uint8_t *const *frames, uint32_t *paths, uint32_t k)
+{
+	const struct sn_follow *follow = &w->counts->follow;
+
+	if (memo != NULL)
+		sn_memo_lookup(memo, frames, paths, k);
+	else
+		sn_follow_frames(&follow->starts[segment], frames, paths, k);
+	for (uint32_t i = 0; i < k; i++)
+		if (likely(paths[i] < SN_PATHS_MAX) &&
+		    unlikely(frames[i][SN_PLAIN_TTL] < follow->floors[paths[i]]))
+			paths[i] = SN_TABLE_NONE;
+}
+
+/* The classes of k plain frames by the segment's table, or their paths. */
 static void look_up(struct sn_worker *w, const struct sn_segment *s, const uint8_t *const *frames,
 		    uint32_t *classes, uint32_t k)
 {
-	struct sn_memo *memo = w->counts->memos[s - w->program->segments];
+	uint32_t segment = (uint32_t)(s - w->program->segments);
+	struct sn_memo *memo = w->counts->memos[segment];
 
-	if (memo != NULL)
+	if (w->burst.by_path)
+		follow(w, segment, memo, frames, classes, k);
+	else if (memo != NULL && !s->follows.possible) /* else it has paths */
 		sn_memo_lookup(memo, frames, classes, k);
 	else
 		sn_classifier_lookup_plain(&s->table, frames, classes, k);
@@ -67,51 +86,6 @@ static void classify_plain(struct sn_worker *w, const struct sn_segment *s, uint
 	}
 	if (k)
 		classify_frames(w, s, frames, index, k);
-}
-
-/* Which packets are led on; the segments are noted, and the first one's part is done. */
-static uint64_t find_led(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
-{
-	const struct sn_class *classes = &w->program->classes[s->first_class];
-	uint64_t led = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t class = w->burst.classes[i];
-		const struct sn_class *c;
-
-		if (class == SN_TABLE_NONE || !sn_burst_plain(&w->burst, i))
-			continue;
-		c = &classes[class];
-		if (c->simple != SN_SIMPLE_SEGMENT || !w->program->segments[c->target].table.plain.possible)
-			continue;
-		w->burst.segments[i] = c->target;
-		led |= 1ull << i;
-		sn_worker_count_class(w, s->first_class + class, w->burst.frames[i]->data_len);
-	}
-	return led;
-}
-
-void sn_worker_lead_on(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
-{
-	uint64_t left = find_led(w, s, n);
-
-	w->burst.led_on = left;
-	while (left) {
-		uint32_t segment = w->burst.segments[__builtin_ctzll(left)], k = 0;
-		const uint8_t *frames[SN_BURST_MAX];
-		uint8_t index[SN_BURST_MAX];
-
-		for (uint64_t rest = left; rest; rest &= rest - 1) {
-			uint32_t i = (uint32_t)__builtin_ctzll(rest);
-
-			if (w->burst.segments[i] != segment)
-				continue;
-			frames[k] = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
-			index[k++] = i;
-			left &= ~(1ull << i);
-		}
-		classify_frames(w, &w->program->segments[segment], frames, index, k);
-	}
 }
 
 /* Those of the packets that are not plain, or have to be read. */

@@ -77,11 +77,10 @@ struct sn_burst {
 	uint32_t classes[SN_BURST_MAX];
 	uint64_t hinted;			 /* bit per packet: it has a hint, … */
 	struct sn_napt_hint hints[SN_BURST_MAX]; /* … of where its session will be looked for */
-	uint64_t led_on; /* bit per packet: it is in its second segment, and its class is of that */
-	uint32_t segments[SN_BURST_MAX]; /* then */
-	uint8_t shards[SN_BURST_MAX];	 /* if dispatching */
-	uint32_t gone;			 /* to other workers and engines */
-	uint64_t handed;		 /* bit per packet: it is gone so, or will be in its turn */
+	bool by_path;				 /* the classes of plain packets are paths: see sn_follow.h */
+	uint8_t shards[SN_BURST_MAX];		 /* if dispatching */
+	uint32_t gone;				 /* to other workers and engines */
+	uint64_t handed;			 /* bit per packet: it is gone so, or will be in its turn */
 };
 
 static inline bool sn_burst_plain(const struct sn_burst *b, uint32_t i)
@@ -150,17 +149,6 @@ static inline struct sn_pkt *sn_worker_pkt(struct sn_worker *w, uint32_t i)
 	return &b->pkts[i];
 }
 
-/* A class that a packet met, with its one leg. */
-static inline void sn_worker_count_class(struct sn_worker *w, uint32_t class, uint32_t bytes)
-{
-	const struct sn_class *c = &w->program->classes[class];
-	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
-
-	sn_count_add(&w->counts->classes[class], bytes);
-	for (uint32_t i = 0; i < c->n_counters; i++)
-		sn_count_add(&w->counts->counters[ids[i]], bytes);
-}
-
 extern int sn_source_offset; /* of the mbuf field */
 
 /* What has no buffer (any more) is dropped: the reason is counted, the hook told. */
@@ -213,15 +201,9 @@ static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 	memcpy(frame, n->l2, sizeof(n->l2));
 }
 
-/* Classes of the first n of w->burst.pkts that go by the segment's table; SN_TABLE_NONE for those that do
- * not. */
+/* Classes of the first n of w->burst.pkts that go by the segment's table, or paths if by_path says so;
+ * SN_TABLE_NONE for those that do not. */
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
-
-/*
- * Takes plain packets whose class does nothing but lead to another segment there, all that go to the same one
- * together: their classes are found at once. For programs without state.
- */
-void sn_worker_lead_on(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 
 /* As sn_worker_classify(), for packets of an interface whose marks are believed. */
 void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
