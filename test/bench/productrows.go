@@ -12,35 +12,42 @@ import (
 )
 
 // productRows are firewalls without state in a row, of packets that all of them accept: of headers that come again, and of headers that do not. What most
-// rule sets say together fits one look-up; the last chain stays two.
+// rule sets say together fits one look-up; the last three chains stay several.
 func productRows(data string) []row {
 	var list []row
-	for _, c := range [][]string{
-		{"acl1_251", "acl1_713"},
-		{"acl1_251", "router", "acl1_713"},
-		{"acl1_251", "acl1_713", "acl1_8550"},
-		{"acl1_713", "fw1_713"},
-		{"acl1_8550", "fw1_713"},
+	for _, c := range []string{
+		"acl1_251 acl1_713",
+		"acl1_251 router acl1_713",
+		"acl1_251 acl1_713 acl1_8550",
+		"acl1_713 fw1_713",
+		"acl1_8550 fw1_713",
+		"acl1_8550 router fw1_713",
+		"fw1_713 acl1_8550 router acl1_713 fw1_713 router acl1_8550 acl1_251",
 	} {
 		var fns functions
 		var sets []string
-		for i, name := range c {
+		for i, name := range strings.Fields(c) {
 			if name == "router" {
-				fns = append(fns, router("rt"))
+				fns = append(fns, router(fmt.Sprintf("rt%d", i)))
 				continue
 			}
-			fns, sets = append(fns, firewall(fmt.Sprintf("fw%d", i), rulesFile(data, name))), append(sets, name)
+			fns = append(fns, firewall(fmt.Sprintf("fw%d", i), rulesFile(data, name)))
+			if !slices.Contains(sets, name) {
+				sets = append(sets, name)
+			}
+		}
+		name := "row-" + dashed(strings.ReplaceAll(c, " ", "-"))
+		if len(fns) > 3 {
+			name = fmt.Sprintf("row-firewalls-routers-%d", len(fns))
 		}
 		for _, flows := range []int{64_000, 400_000} {
-			t := acceptedByAll(data, sets, flows)
-			name := fmt.Sprintf("row-%s-%s", dashed(strings.Join(c, "-")), label(flows))
-			if t.once = flows > 64_000; t.once {
-				name = fmt.Sprintf("row-%s-new-headers", dashed(strings.Join(c, "-")))
+			r := row{Group: "row", N: len(fns), chain: fixed(fns), traffic: acceptedByAll(data, sets, flows), apart: true}
+			if r.traffic.once = flows > 64_000; r.traffic.once {
+				r.Name = name + "-new-headers"
+			} else {
+				r.Name, r.Bound = name+"-"+label(flows), 1.6
 			}
-			list = append(list, row{Group: "row", Name: name, N: len(fns), chain: fixed(fns), traffic: t, apart: true})
-			if !t.once {
-				list[len(list)-1].Bound = 1.6
-			}
+			list = append(list, r)
 		}
 	}
 	return list
