@@ -28,6 +28,21 @@ struct sn_start {
 	const struct sn_segment *segment;
 };
 
+/* Paths are looked up in a tree: class after class, from the root, node 1. A node is a class that leads on.
+ */
+struct sn_node {
+	uint32_t before; /* the node */
+	uint32_t class;
+	uint32_t segment; /* whose class it is */
+};
+
+/* What comes of a class that frames meet behind a node. */
+struct sn_link {
+	uint64_t key;  /* node << 32 | class; 0: free */
+	uint32_t node; /* if frames go on */
+	uint32_t then; /* see sn_follow.c */
+};
+
 struct sn_follow {
 	const struct sn_program *program;
 	struct sn_paths *paths;
@@ -35,6 +50,9 @@ struct sn_follow {
 	struct sn_adjacency *ends; /* by path */
 	uint8_t *floors;	   /* by path: the TTL with which frames go by `table` in each segment */
 	struct sn_start *starts;   /* by segment; NULL: frames are followed from none */
+	struct sn_node *nodes;
+	struct sn_link *links;
+	uint32_t n_nodes, n_links;
 };
 
 /* Paths and shapes are its owner's, and stay as long. -1 without memory; sn_follow_free() in any case. */
