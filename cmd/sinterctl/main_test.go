@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/classes"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -211,5 +215,53 @@ func TestSynthSaysOfWhatIsSentToAnInterfaceWhichPacketsAreAnsweredHow(t *testing
 	}
 	if strings.Contains(stdout, "→ answer: echo reply") || strings.Count(stdout, want) != 2 {
 		t.Errorf("synth says\n%s\nwant twice %q", stdout, want)
+	}
+}
+
+// Two firewalls of which each pair of rules has packets in common are too large for one look-up. Synth tells why there are two, and what they cost.
+func TestSynthTellsOfLookupsThatStayApart(t *testing.T) {
+	dir, files := t.TempDir(), map[string]string{}
+	for name, line := range map[string]string{"hosts.csv": "Accept,10.0.%d.0/24,,\n", "services.csv": "Accept,,tcp,%d\n"} {
+		text := "action,source,protocol,destinationPorts\n"
+		for i := range 200 {
+			text += fmt.Sprintf(line, 1+i)
+		}
+		files[name] = text
+	}
+	files["chain.yaml"] = `apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: apart}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.2/24}
+  functions:
+  - {name: hosts, firewall: {default: Drop, rulesFrom: {file: hosts.csv, format: CSV}}}
+  - {name: services, firewall: {default: Drop, rulesFrom: {file: services.csv, format: CSV}}}
+  path: [inside, hosts, services, outside]
+`
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chain := filepath.Join(dir, "chain.yaml")
+	stdout, _, err := sinterctl(t, "synth", chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = "\nservices is a look-up of its own behind hosts (from inside): one for all would have up to 40,"
+	if !strings.Contains(stdout, says) {
+		t.Errorf("synth says\n%.2000s\nand not %q", stdout, says)
+	}
+	if stdout, _, err = sinterctl(t, "synth", chain, "-o", "json"); err != nil {
+		t.Fatal(err)
+	}
+	var listing classes.Listing
+	if err := json.Unmarshal([]byte(stdout), &listing); err != nil {
+		t.Fatal(err)
+	}
+	if len(listing.Cuts) == 0 || listing.Cuts[0].Function != "services" || listing.Cuts[0].Reason != "TooLarge" || listing.Cuts[0].Units <= listing.Cuts[0].Limit {
+		t.Errorf("the cuts are %+v", listing.Cuts)
 	}
 }

@@ -130,6 +130,9 @@ func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	if exportsFlows(compiled.Result.Program) {
 		p.FlowMemoryMiB = flowMemoryMiB
 	}
+	if cuts := compiled.Result.Cuts; len(cuts) > 0 {
+		message += "; " + cutsOf(cuts)
+	}
 	if w := found.Warnings(); len(w) > 0 {
 		message += "; " + Summary(w)
 	}
@@ -173,8 +176,24 @@ func pack(c *compiler.Program) (*Program, error) {
 	return out, nil
 }
 
-// told is how many findings a message has room for.
-const told = 10
+// told is how many findings a message has room for, toldCuts how many cuts.
+const (
+	told     = 10
+	toldCuts = 5
+)
+
+// cutsOf is where the chain is divided into several look-ups, as a condition's message tells it.
+func cutsOf(cuts []synth.Cut) string {
+	var lines []string
+	for i, c := range cuts {
+		if i == toldCuts {
+			lines = append(lines, fmt.Sprintf("and %d more look-ups of their own", len(cuts)-i))
+			break
+		}
+		lines = append(lines, c.String())
+	}
+	return strings.Join(lines, "; ")
+}
 
 // Summary is findings as a condition's message.
 func Summary(list finding.List) string {

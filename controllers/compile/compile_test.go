@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/words"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 )
 
@@ -132,6 +133,48 @@ func TestAChainNamesDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
 
 func is(text string) func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) {
 	return func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return []byte(text), nil }
+}
+
+// Look-ups that stay apart cost each packet more, and only the condition tells a user of the cluster.
+func TestTheConditionTellsOfLookupsThatStayApart(t *testing.T) {
+	var functions, path strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&functions, "  - {name: f%d, firewall: {default: Drop, rulesFrom: {configMapRef: {name: acl, key: %s}, format: CSV}}}\n", i, []string{"hosts", "ports"}[i%2])
+		fmt.Fprintf(&path, ", f%d", i)
+	}
+	text := strings.Replace(chain, `  - name: fw
+    firewall:
+      rulesFrom: {configMapRef: {name: acl, key: rules}, format: CSV}
+  path: [a, fw, b]`, functions.String()+"  path: [a"+path.String()+", b]", 1)
+	bundle, found := manifest.Parse("x.yaml", []byte(strings.Replace(text, `{rules: "action\nAccept\n"}`, `{hosts: "action\nAccept\n", ports: "action\nAccept\n"}`, 1)), os.ReadFile)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	got := compile.Chain(bundle.Chains[0], compile.Inputs{Text: func(r *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+		return []byte(crossing(r.Key == "hosts", 200)), nil
+	}})
+	if got.Program == nil {
+		t.Fatal(got.Reason, got.Message)
+	}
+	if says := "traffic classes; f1 is a look-up of its own behind f0 (from a): one for all would have up to 40,"; !strings.Contains(got.Message, says) {
+		t.Errorf("the condition says\n%s\nand not %q", got.Message, says)
+	}
+	if words.Message(got.Message) != got.Message || !strings.HasSuffix(got.Message, "more look-ups of their own") {
+		t.Errorf("the condition does not end with how many more look-ups there are:\n%s", got.Message)
+	}
+}
+
+// crossing is rules on n sources, or on n ports: each of the ones has packets in common with each of the others.
+func crossing(sources bool, n int) string {
+	text := "action,source,protocol,destinationPorts\n"
+	for i := range n {
+		if sources {
+			text += fmt.Sprintf("Accept,10.0.%d.0/24,,\n", i)
+		} else {
+			text += fmt.Sprintf("Accept,,tcp,%d\n", 1+i)
+		}
+	}
+	return text
 }
 
 // conditions ask for more sets of values than a program can tell apart.

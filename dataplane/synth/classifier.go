@@ -296,12 +296,12 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	w.near = l.appendNear(w.near, t)
 	near := w.near[before:]
 	defer func() { w.near = w.near[:before] }()
-	cut, err := w.budget.apart(w, t, at, asked{rules: n, ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
+	units, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
 	if err != nil {
 		return err
 	}
-	if cut {
-		return w.cut(t, node, 0)
+	if units > 0 {
+		return w.cut(t, node, 0, cutting{reason: CutTooLarge, units: units})
 	}
 	if k := len(near); k > cap(w.seg.leaves)-len(w.seg.leaves) {
 		w.seg.leaves = slices.Grow(w.seg.leaves, 2*k+k/4) // most rules: enough TTL, and not

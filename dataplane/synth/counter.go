@@ -44,7 +44,7 @@ type tee struct{ element.Tee }
 
 func (tee) walk(w *walker, t *tcu, at arrival) error {
 	if t.judged { // judged once, then copied
-		return w.cut(t, at.node, at.port)
+		return w.cut(t, at.node, at.port, cutting{})
 	}
 	return w.tee(t, at.node)
 }

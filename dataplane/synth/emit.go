@@ -44,6 +44,7 @@ func emit(w *walker) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	e.r.Cuts = e.cuts()
 	l, loops := loopsOf(w)
 	most, err := longest.Way(e.p, l.bound())
 	if err != nil {

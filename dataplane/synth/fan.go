@@ -110,14 +110,14 @@ func (l *lookup) walkMany(w *walker, t *tcu, at arrival, choices int) error {
 	if !d.walked && !d.joined {
 		return l.walkEach(w, t, at)
 	}
-	cut, err := w.budget.apart(w, t, at, asked{table: true, ways: func(int) (n, boxes int) { return d.boxes, d.boxes }})
+	units, err := w.budget.apart(w, t, at, asked{table: true, ways: func(int) (n, boxes int) { return d.boxes, d.boxes }})
 	if err != nil {
 		return err
 	}
-	if cut {
+	if units > 0 {
 		w.back(began)
 		w.budget.see(at.node)
-		return w.cut(t, at.node, 0)
+		return w.cut(t, at.node, 0, cutting{reason: CutTooLarge, units: units})
 	}
 	*t = d.t
 	if d.walked {

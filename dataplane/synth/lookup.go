@@ -64,11 +64,8 @@ var opNextHop = newOperation(operation{
 // the TTL is used up.
 func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	node := at.node
-	if w.again(t, node) {
-		return w.cut(t, node, 0)
-	}
-	if !at.first && w.endsAnswers(t, l) {
-		return w.cut(t, node, 0)
+	if w.again(t, node) || !at.first && w.endsAnswers(t, l) {
+		return w.cut(t, node, 0, cutting{})
 	}
 	if t.fan && t.val[headerspace.Dst].kind == ident {
 		return errFan
@@ -84,15 +81,15 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 // walkEach follows t by each route, or each next hop of a table by content.
 func (l *lookup) walkEach(w *walker, t *tcu, at arrival) error {
 	node := at.node
-	cut, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) (n, boxes int) {
+	units, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) (n, boxes int) {
 		n = l.choices(t, enough)
 		return n, n
 	}})
 	if err != nil {
 		return err
 	}
-	if cut {
-		return w.cut(t, node, 0)
+	if units > 0 {
+		return w.cut(t, node, 0, cutting{reason: CutTooLarge, units: units})
 	}
 	if t.val[headerspace.Dst].kind != ident {
 		return l.walkWritten(w, t, node)
@@ -263,7 +260,7 @@ func (l *lookup) walkTable(w *walker, t *tcu, node int) error {
 		return l.takeNumber(w, t, node, numbers[0])
 	}
 	if other := w.contents(); other != nil && other != l.Table.Table() {
-		return w.undecided(t, node, 0)
+		return w.decideLater(t, node, 0, cutting{reason: CutSecondTable})
 	}
 	w.seg.lookup = node + 1
 	t.parted = t.parted || len(numbers) > narrow

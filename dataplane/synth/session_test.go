@@ -125,7 +125,7 @@ func shown(r *synth.Result) []byte {
 			}
 		}
 	}
-	fmt.Fprintln(&b, r.Warnings, r.Runs)
+	fmt.Fprintln(&b, r.Warnings, r.Runs, r.Cuts)
 	return b.Bytes()
 }
 

@@ -45,12 +45,12 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 	if address, _ := ends(at.port); t.fan && address == headerspace.Dst && t.val[address].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return s.ways(t, at.port) }})
+	units, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return s.ways(t, at.port) }})
 	if err != nil {
 		return err
 	}
-	if cut {
-		return w.cut(t, at.node, at.port)
+	if units > 0 {
+		return w.cut(t, at.node, at.port, cutting{reason: CutTooLarge, units: units})
 	}
 	for i := range s.Mappings {
 		for _, f := range taken(&s.Mappings[i], at.port) {
@@ -170,7 +170,7 @@ func (s *staticNAT) errors(w *walker, t *tcu, at arrival) error {
 		if err := w.act(u, at.node, o, []headerspace.Field{headerspace.Src, headerspace.Dst}, map[headerspace.Field]headerspace.Set{address: become}); err != nil {
 			return err
 		}
-		if err := w.cut(u, at.node, at.port+lookedAt); err != nil {
+		if err := w.cut(u, at.node, at.port+lookedAt, cutting{}); err != nil {
 			return err
 		}
 	}

@@ -122,6 +122,8 @@ type Result struct {
 	Segments []*Segment
 	Runs     []Run
 	Warnings []Warning
+	// Cuts are where look-ups stay apart that could be one by what they mean.
+	Cuts []Cut
 	// Tables are the program's FIBs, which it has by their hashes alone.
 	Tables []*contents.Table
 
@@ -233,6 +235,7 @@ type found struct {
 	filter headerspace.Filter
 	legs   []leg
 	trace  *step
+	cuts   *cutting
 	fan    *fan
 	// class is the leaf's class, shape its filter's place among those that a table is lowered from; -1: not known yet.
 	class, shape int32

@@ -110,6 +110,7 @@ type tcu struct {
 	// legs are the finished copies, todo the copies still to be walked.
 	legs []leg
 	todo []branch
+	cuts *cutting // of the finished copies
 }
 
 // branch is a copy's place and state, set aside while another is walked.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -77,6 +78,8 @@ type segment struct {
 	leaves leaves
 	// lookup is 1 + the node of a table by content that the leaves ask for (headerspace.Route); 0: they do not.
 	lookup int
+	// units is how many it has by the budget's count, most how many it may have.
+	units, most int
 }
 
 func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide wideAt, record *recorder) *walker {
@@ -201,7 +204,7 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	err := w.walk(&t, node, port, s.kind == startCut || s.kind == startAnswerCut)
 	if err == nil {
 		w.log.end()
-		w.seg.log = w.log
+		w.seg.log, w.seg.units, w.seg.most = w.log, each-w.budget.left, each
 	}
 	return err
 }
@@ -261,7 +264,7 @@ func (w *walker) follow(t *tcu, node, out, rule int) error {
 func (w *walker) walk(t *tcu, node, port int, first bool) error {
 	t.depth++
 	if t.depth > 3*len(w.g.Nodes)+64 { // round and round, by ways that longest match alone does not tell
-		return w.cut(t, node, port)
+		return w.cut(t, node, port, cutting{})
 	}
 	return w.means[node].walk(w, t, arrival{node, port, first})
 }
@@ -326,7 +329,7 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	if t.fan {
 		p = p.Without(headerspace.Dst) // it is the route's
 	}
-	w.seg.leaves = append(w.seg.leaves, found{filter: p, legs: t.legs, trace: t.trace, class: -1, shape: -1})
+	w.seg.leaves = append(w.seg.leaves, found{filter: p, legs: t.legs, trace: t.trace, cuts: t.cuts, class: -1, shape: -1})
 	return nil
 }
 
@@ -351,19 +354,29 @@ func (w *walker) setApart(napt int) error {
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the
 // next segment reads what was chosen.
 func (w *walker) undecided(t *tcu, node, port int) error {
+	return w.decideLater(t, node, port, cutting{})
+}
+
+// decideLater cuts the chain before a node that this segment cannot decide.
+func (w *walker) decideLater(t *tcu, node, port int, why cutting) error {
 	if len(t.unwind) > 0 {
 		return w.setApart(t.unwind[0])
 	}
-	return w.cut(t, node, port)
+	return w.cut(t, node, port, why)
 }
 
 // cut ends the segment before a node. The last NAPT's choice is made here, so it is made
 // apart everywhere: all packets of a flow find the same entries, whichever way they take.
-func (w *walker) cut(t *tcu, node, port int) error {
+func (w *walker) cut(t *tcu, node, port int, why cutting) error {
 	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
 		return w.setApart(w.runs.last(t.runs[n-1]))
 	}
-	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: w.cutKind(node), node: node, port: port})})
+	to := w.segmentOf(start{kind: w.cutKind(node), node: node, port: port})
+	if why.reason != cutUntold {
+		why.prev, why.to = t.cuts, to
+		t.cuts = &why
+	}
+	return w.leaf(t, node, outcome{kind: toSegment, arg: to})
 }
 
 func (c *counted) list() []int {
@@ -434,44 +447,48 @@ type asked struct {
 	table bool
 	// rules is how many rules it has for all packets together; 0: it is no list of rules.
 	rules int
+	// near is how many of them may pass some of the unit's packets.
+	near int
 	// ways estimates from above into how many units it divides the unit, and how many boxes these have; above its argument the figures do not matter.
 	ways func(enough int) (n, boxes int)
 }
 
-// apart tells whether the way of t ends before the node, as its product would pass the budget.
-func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (bool, error) {
+// apart tells whether the way of t ends before the node, as its product would pass the budget: into how many units the look-up would divide it. 0: it
+// goes on.
+func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (units int, err error) {
 	if at.first {
-		return false, nil
+		return 0, nil
 	}
 	b.see(at.node)
 	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
 	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
-		return true, nil
+		return max(l.near, 1), nil
 	}
 	n, boxes := l.ways(max(b.left, b.tables, narrow))
 	if n <= narrow && l.rules <= narrow {
-		return false, nil
+		return 0, nil
 	}
 	if b.keeps(w, at.node, n) {
-		return true, nil
+		n, _ = l.ways(math.MaxInt)
+		return n, nil
 	}
 	if t.fan {
-		return false, errFan
+		return 0, errFan
 	}
 	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
 		b.left -= n
-		return false, nil
+		return 0, nil
 	}
 	if l.table && !t.ruled && boxes <= b.tables {
 		b.tables -= boxes
-		return false, nil
+		return 0, nil
 	}
 	if boxes > max(b.left, 0) {
 		w.wide[b.start] = append(slices.Clip(w.wide[b.start]), at.node)
-		return false, errWide
+		return 0, errWide
 	}
 	b.left -= boxes
-	return false, nil
+	return 0, nil
 }
 
 // keeps tells whether a look-up with so many ways is kept apart.

@@ -24,6 +24,7 @@ type Listing struct {
 	Elements int       `json:"elements"` // of the chain
 	Segments []Segment `json:"segments"`
 	Runs     []Run     `json:"runs,omitempty"`
+	Cuts     []Cut     `json:"cuts,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
@@ -75,6 +76,18 @@ type Run struct {
 	Table string   `json:"table"`
 }
 
+// Cut is where packets are classified again, and why (synth.Cut).
+type Cut struct {
+	Segment  string   `json:"segment"` // begins here
+	Function string   `json:"function"`
+	From     []string `json:"from"` // segments
+	Behind   []string `json:"behind,omitempty"`
+	Reason   string   `json:"reason"`
+	Units    int      `json:"units,omitempty"`
+	Limit    int      `json:"limit,omitempty"`
+	Message  string   `json:"message"`
+}
+
 // List makes the listing of a compiled chain.
 func List(c *compile.Chain) Listing { return list(c, false) }
 
@@ -92,6 +105,9 @@ func list(c *compile.Chain, brief bool) Listing {
 	}
 	for _, r := range c.Result.Runs {
 		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
+	}
+	for _, x := range c.Result.Cuts {
+		l.Cuts = append(l.Cuts, Cut{x.Segment, x.Function, x.From, x.Behind, x.Reason.String(), x.Units, x.Limit, x.String()})
 	}
 	return l
 }
@@ -152,6 +168,9 @@ func (l Listing) Text(w io.Writer) error {
 		if len(r.NAPTs) > 1 {
 			fmt.Fprintf(&b, "%s are one translation, kept in %s\n", strings.Join(r.NAPTs, " and "), r.Table)
 		}
+	}
+	for _, c := range l.Cuts {
+		fmt.Fprintf(&b, "%s\n", c.Message)
 	}
 	for _, s := range l.Segments {
 		s.text(&b)
