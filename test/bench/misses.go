@@ -15,6 +15,7 @@ var limits = map[string]string{
 	"new":                      "rewrite, which makes a session, and classify, which waits for the lines that it is put into; rules are walked for the first time",
 	"napts-1-new-flows":        "rewrite and classify: each flow is of another host, so what its subscriber has is counted in lines of its own, beside those of the session",
 	"firewall":                 "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
+	"fragments":                "as of whole packets: receive and send; rules are walked for each fragment",
 	"row":                      "as of one firewall: receive and classify, about alike",
 	"row-routers-12-64k":       "as of one router with many routes: receive and classify, about alike; then rewrite",
 	"isp":                      "rewrite and look-up, as of a NAPT",

@@ -124,6 +124,7 @@ func rows(data string) []row {
 	list = append(list, firewallRows(data)...)
 	list = append(list, productRows(data)...)
 	list = append(list, routerRows()...)
+	list = append(list, fragmentRows(data)...)
 	list = append(list, ispRows(data)...)
 	list = append(list, tableRows(data)...)
 	list = append(list, stateRows()...)

@@ -33,14 +33,15 @@ struct sn_bit_table {
 };
 
 /*
- * How keys of plain frames are made, all of whose dimensions lie in 16 bytes of the frame: byte i of a key's
- * dimensions is byte from[i] of those, 0 if that is SN_KEY_FIXED or more, and byte i of `fixed` is added.
+ * How keys of plain frames, or of plain fragments, are made, all of whose dimensions lie in 16 bytes of the
+ * frame: byte i of a key's dimensions is byte from[i] of those, 0 if that is SN_KEY_FIXED or more, and byte i
+ * of `fixed` is added.
  */
 struct sn_plain_keys {
 	bool possible;
 	uint8_t from[32];
 	uint32_t fixed[8];
-	uint64_t bits[SN_TABLE_WORDS_MAX]; /* of all fields that are the same in all plain frames */
+	uint64_t bits[SN_TABLE_WORDS_MAX]; /* of all fields that are the same in all such frames */
 };
 
 #define SN_KEY_FIXED 0x80
@@ -55,7 +56,7 @@ struct sn_classifier {
 	uint16_t reads;				 /* bit per field: enum sn_field */
 	struct sn_bit_table bits[SN_FIELDS + 1]; /* SN_ROUTE, too */
 	const struct sn_fib *fib;		 /* of these; NULL: there are none */
-	struct sn_plain_keys plain;
+	struct sn_plain_keys plain, fragments;
 };
 
 /*
@@ -105,7 +106,11 @@ void sn_classifier_lookup(const struct sn_classifier *c, const struct sn_pkt *pk
 void sn_classifier_lookup_plain(const struct sn_classifier *c, const uint8_t *const *frames,
 				uint32_t *classes, unsigned int n);
 
-/* How it is done; once, when the rest of the classifier is made. */
+/* The same of plain fragments; if the classifier's fragments.possible. */
+void sn_classifier_lookup_fragments(const struct sn_classifier *c, const uint8_t *const *frames,
+				    uint32_t *classes, unsigned int n);
+
+/* How both are done; once, when the rest of the classifier is made. */
 void sn_plain_keys_init(struct sn_classifier *c);
 
 /* The largest value of a field, "absent" included. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Keys of plain frames: one load and one shuffle for the dimensions, one load per set of bits. */
+/* Keys of plain frames, and of plain fragments: one load and one shuffle for the dimensions, one load per set
+ * of bits. What a fragment has where others have ports is not read. */
 
 #include <string.h>
 
@@ -22,8 +23,14 @@ static void take(struct sn_plain_keys *k, uint32_t dim, uint32_t at, uint32_t le
 		k->from[4 * dim + i] = (uint8_t)(at - WINDOW + len - 1 - i);
 }
 
-static void init_dim(struct sn_plain_keys *k, uint32_t dim, enum sn_field field)
+static void init_dim(struct sn_plain_keys *k, uint32_t dim, enum sn_field field, enum sn_frag frag)
 {
+	bool port = field == SN_SPORT || field == SN_DPORT;
+
+	if (port && frag == SN_FRAG_LATER) {
+		k->fixed[dim] = SN_PORT_ABSENT;
+		return;
+	}
 	switch (field) {
 	case SN_SRC:
 		take(k, dim, SN_PLAIN_SRC, 4);
@@ -54,39 +61,46 @@ static void add_fixed(struct sn_plain_keys *k, const struct sn_bit_table *t, uin
 		k->bits[t->first_word + w] |= t->words[(size_t)value * t->n_words + w];
 }
 
-static void init_bits(struct sn_plain_keys *k, const struct sn_bit_table *t)
+static void init_bits(struct sn_plain_keys *k, const struct sn_bit_table *t, enum sn_frag frag)
 {
 	switch (t->field) {
 	case SN_VLAN:
 		add_fixed(k, t, SN_VLAN_ABSENT);
 		break;
 	case SN_FRAG:
-		add_fixed(k, t, SN_FRAG_WHOLE);
+		add_fixed(k, t, frag);
 		break;
 	case SN_ICMP_TYPE:
 	case SN_ICMP_CODE:
 		add_fixed(k, t, SN_BYTE_ABSENT);
 		break;
+	case SN_TCP_FLAGS:
+		if (frag == SN_FRAG_LATER)
+			add_fixed(k, t, SN_BYTE_ABSENT);
+		break;
 	case SN_PROTO:
 	case SN_DSCP:
 	case SN_TTL:
-	case SN_TCP_FLAGS:
 		break;
 	default: /* addresses and ports, as bits: seldom, and not worth it */
 		k->possible = false;
 	}
 }
 
-void sn_plain_keys_init(struct sn_classifier *c)
+static void init_keys(const struct sn_classifier *c, struct sn_plain_keys *k, enum sn_frag frag)
 {
-	struct sn_plain_keys *k = &c->plain;
-
 	*k = (struct sn_plain_keys){.possible = true};
 	memset(k->from, SN_KEY_FIXED, sizeof(k->from));
 	for (uint32_t d = 0; d < c->n_dims; d++)
-		init_dim(k, d, c->dims[d]);
+		init_dim(k, d, c->dims[d], frag);
 	for (uint32_t b = 0; b < c->n_bits; b++)
-		init_bits(k, &c->bits[b]);
+		init_bits(k, &c->bits[b], frag);
+}
+
+void sn_plain_keys_init(struct sn_classifier *c)
+{
+	init_keys(c, &c->plain, SN_FRAG_WHOLE);
+	init_keys(c, &c->fragments, SN_FRAG_LATER);
 }
 
 #ifdef __SSSE3__
@@ -152,8 +166,10 @@ static inline void or_bits(const struct sn_bit_table *t, const uint8_t *const *f
 	}
 }
 
-void sn_classifier_lookup_plain(const struct sn_classifier *c, const uint8_t *const *frames,
-				uint32_t *classes, unsigned int n)
+static inline __attribute__((always_inline)) void look_up(const struct sn_classifier *c,
+							  const struct sn_plain_keys *k,
+							  const uint8_t *const *frames, uint32_t *classes,
+							  unsigned int n, enum sn_frag frag)
 {
 	struct sn_key keys[64];
 
@@ -162,15 +178,29 @@ void sn_classifier_lookup_plain(const struct sn_classifier *c, const uint8_t *co
 			classes[i] = c->only;
 		return;
 	}
-	set_dims(&c->plain, frames, keys, n, c->n_dims > 4);
+	set_dims(k, frames, keys, n, c->n_dims > 4);
 	for (unsigned int i = 0; i < n; i++)
 		for (uint32_t w = 0; w < c->n_words; w++)
-			keys[i].bits[w] = c->plain.bits[w];
+			keys[i].bits[w] = k->bits[w];
 	for (uint32_t b = 0; b < c->n_bits; b++) {
+		if (frag == SN_FRAG_LATER && c->bits[b].field == SN_TCP_FLAGS)
+			continue;
 		if (c->bits[b].n_words == 1)
 			or_bits(&c->bits[b], frames, keys, n, 1);
 		else
 			or_bits(&c->bits[b], frames, keys, n, c->bits[b].n_words);
 	}
 	sn_table_lookup(c->table, keys, classes, n);
+}
+
+void sn_classifier_lookup_plain(const struct sn_classifier *c, const uint8_t *const *frames,
+				uint32_t *classes, unsigned int n)
+{
+	look_up(c, &c->plain, frames, classes, n, SN_FRAG_WHOLE);
+}
+
+void sn_classifier_lookup_fragments(const struct sn_classifier *c, const uint8_t *const *frames,
+				    uint32_t *classes, unsigned int n)
+{
+	look_up(c, &c->fragments, frames, classes, n, SN_FRAG_LATER);
 }

@@ -272,9 +272,15 @@ static inline bool plain_sum_ok(const uint8_t *ip)
 	return sum * inverse <= UINT64_MAX / 0xffff;
 }
 
-/* The bits in which a frame of SN_PLAIN_MIN bytes or more is not plain, but for addresses. No branch on what
- * it holds. */
-static inline uint64_t not_plain(const uint8_t *f, uint32_t len, uint64_t mac)
+/* What frames of SN_PLAIN_MIN bytes or more are, but for addresses. */
+enum shape {
+	OTHER,
+	PLAIN,
+	FRAGMENT,
+};
+
+/* No branch on what the frame holds, but for fragments. */
+static inline enum shape shape_of(const uint8_t *f, uint32_t len, uint64_t mac)
 {
 	uint32_t start, proto = f[SN_PLAIN_PROTO], room, need, least;
 	uint64_t to, wrong;
@@ -287,31 +293,38 @@ static inline uint64_t not_plain(const uint8_t *f, uint32_t len, uint64_t mac)
 	wrong = (to ^ mac) << 16;
 	wrong |= (start ^ rte_cpu_to_be_32((uint32_t)ETHER_IPV4 << 16 | 0x4500)) &
 		 rte_cpu_to_be_32(0xffffff00);
-	wrong |= frag & rte_cpu_to_be_16(0x3fff);
 	room = sn_load16(f + SN_PLAIN_LEN) - 20u; /* wraps if it is too small, and is too large then */
+	wrong |= (uint64_t)(room > len - SN_PLAIN_L4) | !plain_sum_ok(f + SN_PLAIN_IP);
+	if (unlikely(frag & rte_cpu_to_be_16(0x1fff)))
+		return wrong ? OTHER : FRAGMENT;
+	wrong |= frag & rte_cpu_to_be_16(0x2000);
 	need = sn_choose(udp, sn_load16(f + SN_PLAIN_UDP_LEN), (uint32_t)(f[SN_PLAIN_TCP_OFFSET] >> 4) * 4);
 	least = sn_choose(udp, 8, 20);
-	wrong |= (uint64_t) !(udp | (proto == SN_TCP)) | (room > len - SN_PLAIN_L4) | (need > room) |
-		 (need < least);
-	return wrong | !plain_sum_ok(f + SN_PLAIN_IP);
+	wrong |= (uint64_t) !(udp | (proto == SN_TCP)) | (need > room) | (need < least);
+	return wrong ? OTHER : PLAIN;
 }
 
-static __rte_always_inline bool is_plain(const struct rte_mbuf *m, uint64_t mac,
-					 const struct sn_sources *sources)
+static __rte_always_inline enum shape look_at(const struct rte_mbuf *m, uint64_t mac,
+					      const struct sn_sources *sources)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+	enum shape shape;
 
 	/* What lost a tag where it came is longer than it seems. */
 	if (unlikely((m->data_len < SN_PLAIN_MIN) | (m->nb_segs > 1) |
 		     ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)))
-		return false;
-	if (unlikely(not_plain(f, m->data_len, mac)))
-		return false;
+		return OTHER;
+	shape = shape_of(f, m->data_len, mac);
+	if (unlikely(shape == OTHER))
+		return OTHER;
 	return likely(!sn_sources_suspect(sources, f + SN_PLAIN_SRC)) ||
-	       !is_refused(sources, f + SN_PLAIN_SRC);
+			       !is_refused(sources, f + SN_PLAIN_SRC)
+		       ? shape
+		       : OTHER;
 }
 
-void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
+/* All but what is behind the IP header. */
+static inline void parse_straight(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -319,25 +332,36 @@ void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
 	p->iface = iface;
 	p->generated = 0;
 	no_history(p);
+	no_transport(p);
 	p->src = p->src0 = sn_load32(f + SN_PLAIN_SRC);
 	p->dst = p->dst0 = sn_load32(f + SN_PLAIN_DST);
-	p->sport = p->sport0 = sn_load16(f + SN_PLAIN_SPORT);
-	p->dport = p->dport0 = sn_load16(f + SN_PLAIN_DPORT);
 	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
 	p->proto = f[SN_PLAIN_PROTO];
-	p->tcp_flags = sn_choose(p->proto == SN_TCP, f[SN_PLAIN_TCP_FLAGS], SN_BYTE_ABSENT);
-	p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
-	p->icmp_type0 = 0;
-	p->id = p->id0 = 0;
 	p->ttl = p->ttl0 = f[SN_PLAIN_TTL];
 	p->dscp = p->dscp0 = f[SN_PLAIN_TOS] >> 2;
 	p->ip_len = sn_load16(f + SN_PLAIN_LEN);
-	p->frag = SN_FRAG_WHOLE;
 	p->l3 = SN_PLAIN_IP;
 	p->l4 = SN_PLAIN_L4;
 	p->df = f[SN_PLAIN_FRAG] >> 6 & 1;
 	p->frame_len = m->data_len;
 	p->reason = SN_REASON_NONE;
+}
+
+void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	parse_straight(p, m, iface);
+	p->sport = p->sport0 = sn_load16(f + SN_PLAIN_SPORT);
+	p->dport = p->dport0 = sn_load16(f + SN_PLAIN_DPORT);
+	p->tcp_flags = sn_choose(p->proto == SN_TCP, f[SN_PLAIN_TCP_FLAGS], SN_BYTE_ABSENT);
+	p->frag = SN_FRAG_WHOLE;
+}
+
+void sn_parse_fragment(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
+{
+	parse_straight(p, m, iface);
+	p->frag = SN_FRAG_LATER;
 }
 
 /* What sn_parse() is told of all frames. */
@@ -363,9 +387,13 @@ static void parse_each(const struct entry *e, struct rte_mbuf *const *frames, st
 		       unsigned int first, unsigned int end, struct sn_parsed *parsed)
 {
 	for (unsigned int i = first; i < end; i++) {
+		enum shape shape = look_at(frames[i], e->mac, e->sources);
+
 		parsed->bytes += frames[i]->pkt_len;
-		if (likely(is_plain(frames[i], e->mac, e->sources)))
+		if (likely(shape == PLAIN))
 			parsed->plain |= 1ull << i;
+		else if (shape == FRAGMENT)
+			parsed->fragments |= 1ull << i;
 		else
 			parse_other(e, &pkts[i], frames[i]);
 	}
@@ -386,11 +414,15 @@ struct sn_parsed sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, u
 
 	prefetch_frames(frames, 0, n < SN_EIGHT ? n : SN_EIGHT);
 	for (i = 0; i + SN_EIGHT <= n; i += SN_EIGHT) {
+		uint64_t fragments = 0;
+
 		prefetch_frames(frames, i + SN_EIGHT, n < i + 2 * SN_EIGHT ? n : i + 2 * SN_EIGHT);
-		if (likely(sn_eight_are_plain(frames + i, mac, sources, &parsed.bytes)))
-			parsed.plain |= 0xffull << i;
-		else
+		if (likely(sn_eight_are_plain(frames + i, mac, sources, &fragments, &parsed.bytes))) {
+			parsed.plain |= (0xff & ~fragments) << i;
+			parsed.fragments |= fragments << i;
+		} else {
 			parse_each(&e, frames, pkts, i, i + SN_EIGHT, &parsed);
+		}
 	}
 	parse_each(&e, frames, pkts, i, n, &parsed);
 	return parsed;

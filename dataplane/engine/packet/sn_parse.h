@@ -162,12 +162,13 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
 }
 
 struct sn_parsed {
-	uint64_t plain; /* bit i: frame i is plain (sn_plain.h), and pkts[i] is not filled in */
+	/* Bit i: frame i is plain, or a plain fragment (sn_plain.h), and pkts[i] is not filled in. */
+	uint64_t plain, fragments;
 	uint64_t bytes; /* of all frames, as they came */
 };
 
 /*
- * Check n <= 64 frames (docs/elements.md, "Entry"), and read those that are not plain. Those that are refused
+ * Check n <= 64 frames (docs/elements.md, "Entry"), and read those that are neither. Those that are refused
  * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have();
  * tiny: first fragments that end within their transport header are let in.
  */

@@ -3,9 +3,9 @@
 #define SN_PARSE_EIGHT_H
 
 /*
- * Whether eight frames are all plain, for sn_parse.c alone: a lane of a vector is a frame, and a vector 32
- * bits of each. If one of them is not, or the processor of the build has no AVX2, they are looked at one by
- * one.
+ * Whether each of eight frames is plain, or a plain fragment, for sn_parse.c alone: a lane of a vector is a
+ * frame, and a vector 32 bits of each. If one of them is neither, or the processor of the build has no AVX2,
+ * they are looked at one by one.
  */
 
 #include "sn_plain.h"
@@ -83,10 +83,10 @@ static __rte_always_inline __m256i suspect(const struct sn_sources *s, __m256i a
 	return odd;
 }
 
-/* All ones where the transport header does not end within what the lengths leave for it. second,
+/* All ones where there is no transport header that ends within what the total length leaves for it. second,
  * fourth: words of that header. */
-static __rte_always_inline __m256i wrong_lengths(__m256i proto, __m256i total, __m256i frame_len,
-						 __m256i second, __m256i fourth)
+static __rte_always_inline __m256i wrong_transport(__m256i proto, __m256i total, __m256i second,
+						   __m256i fourth)
 {
 	const __m256i big_endian = _mm256_set_epi8(-1, -1, 12, 13, -1, -1, 8, 9, -1, -1, 4, 5, -1, -1, 0, 1,
 						   -1, -1, 12, 13, -1, -1, 8, 9, -1, -1, 4, 5, -1, -1, 0, 1);
@@ -97,20 +97,44 @@ static __rte_always_inline __m256i wrong_lengths(__m256i proto, __m256i total, _
 	__m256i need = _mm256_srli_epi32(_mm256_and_si256(fourth, _mm256_set1_epi32(0xf0)), 2), wrong;
 
 	need = _mm256_blendv_epi8(need, _mm256_shuffle_epi8(second, big_endian), udp);
-	wrong = _mm256_cmpgt_epi32(total, _mm256_sub_epi32(frame_len, _mm256_set1_epi32(SN_ETHER_LEN)));
-	wrong = _mm256_or_si256(wrong, _mm256_cmpgt_epi32(need, room));
+	wrong = _mm256_cmpgt_epi32(need, room);
 	wrong = _mm256_or_si256(wrong, _mm256_cmpgt_epi32(least, need));
 	return _mm256_or_si256(wrong, _mm256_xor_si256(_mm256_or_si256(tcp, udp), _mm256_set1_epi32(-1)));
 }
 
-/* frame: of each the first bytes, of which SN_PLAIN_MIN can be read. */
+/* All ones where the IP header does not end within the total length, or that not within the frame. */
+static __rte_always_inline __m256i wrong_lengths(__m256i total, __m256i frame_len)
+{
+	__m256i wrong =
+		_mm256_cmpgt_epi32(total, _mm256_sub_epi32(frame_len, _mm256_set1_epi32(SN_ETHER_LEN)));
+
+	return _mm256_or_si256(wrong, _mm256_cmpgt_epi32(_mm256_set1_epi32(20), total));
+}
+
+/* All ones where the word with the fragment's offset says that it is not the first. */
+static __rte_always_inline __m256i later_fragments(__m256i word)
+{
+	__m256i offset = _mm256_and_si256(word, _mm256_set1_epi32((int)0xff1f0000));
+
+	return _mm256_xor_si256(_mm256_cmpeq_epi32(offset, _mm256_setzero_si256()), _mm256_set1_epi32(-1));
+}
+
+/* Bit per lane that has ones. */
+static __rte_always_inline uint64_t bits_of(__m256i lanes)
+{
+	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lanes));
+}
+
+/* frame: of each the first bytes, of which SN_PLAIN_MIN can be read. *fragments: which are plain fragments.
+ */
 static __rte_always_inline bool eight_are_plain(const uint8_t *const frame[SN_EIGHT], __m256i frame_len,
-						uint64_t mac, const struct sn_sources *sources)
+						uint64_t mac, const struct sn_sources *sources,
+						uint64_t *fragments)
 {
 	const __m256i swap = _mm256_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14,
 					     15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
 	struct sn_columns ip = columns_of(frame, SN_PLAIN_IP), l4 = columns_of(frame, SN_PLAIN_L4);
-	__m256i dst, proto, total, odd;
+	__m256i dst, proto, total, odd, odd_here;
 	uint32_t words[SN_EIGHT];
 
 	for (int i = 0; i < SN_EIGHT; i++)
@@ -118,20 +142,30 @@ static __rte_always_inline bool eight_are_plain(const uint8_t *const frame[SN_EI
 	dst = _mm256_loadu_si256((const __m256i *)words);
 	proto = _mm256_and_si256(_mm256_srli_epi32(ip.word[2], 8), _mm256_set1_epi32(0xff));
 	total = _mm256_and_si256(_mm256_shuffle_epi8(ip.word[0], swap), _mm256_set1_epi32(0xffff));
-	odd = wrong_lengths(proto, total, frame_len, l4.word[1], l4.word[3]);
-	odd = _mm256_or_si256(odd, _mm256_and_si256(ip.word[1], _mm256_set1_epi32((int)0xff3f0000)));
+	odd = wrong_lengths(total, frame_len);
 	odd = _mm256_or_si256(odd, wrong_sum(ip.word[0], ip.word[1], ip.word[2], ip.word[3], dst));
 	odd = _mm256_or_si256(odd,
 			      suspect(sources, _mm256_shuffle_epi8(ip.word[3], swap), 0, SN_SOURCE_LANES));
 	odd = _mm256_or_si256(odd,
 			      suspect(sources, _mm256_shuffle_epi8(dst, swap), SN_SOURCE_LANES, SN_LANES));
-	odd = _mm256_or_si256(odd, _mm256_castsi128_si256(odd_ethernet(frame, mac)));
+	odd = _mm256_or_si256(odd, _mm256_zextsi128_si256(odd_ethernet(frame, mac)));
+	odd_here = wrong_transport(proto, total, l4.word[1], l4.word[3]);
+	odd_here =
+		_mm256_or_si256(odd_here, _mm256_and_si256(ip.word[1], _mm256_set1_epi32((int)0xff3f0000)));
+	if (unlikely(!_mm256_testz_si256(odd_here, odd_here))) {
+		__m256i later = later_fragments(ip.word[1]);
+
+		odd = _mm256_or_si256(odd, _mm256_andnot_si256(later, odd_here));
+		*fragments = bits_of(later);
+	}
 	return _mm256_testz_si256(odd, odd);
 }
 
-/* Whether the eight are plain; adds their bytes to *bytes if they are. */
+/* Whether each of the eight is plain, or a plain fragment; tells which are those, and adds the bytes of all
+ * to *bytes if they are. */
 static __rte_always_inline bool sn_eight_are_plain(struct rte_mbuf *const *m, uint64_t mac,
-						   const struct sn_sources *sources, uint64_t *bytes)
+						   const struct sn_sources *sources, uint64_t *fragments,
+						   uint64_t *bytes)
 {
 	const uint8_t *frame[SN_EIGHT], *mbuf[SN_EIGHT];
 	struct sn_columns lengths; /* packet type, length of the packet, of the segment, … */
@@ -149,7 +183,7 @@ static __rte_always_inline bool sn_eight_are_plain(struct rte_mbuf *const *m, ui
 	odd = _mm256_xor_si256(segment, lengths.word[1]); /* several segments */
 	odd = _mm256_or_si256(odd, _mm256_cmpgt_epi32(_mm256_set1_epi32(SN_PLAIN_MIN), segment));
 	if (unlikely(flags & RTE_MBUF_F_RX_VLAN_STRIPPED) || unlikely(!_mm256_testz_si256(odd, odd)) ||
-	    unlikely(!eight_are_plain(frame, segment, mac, sources)))
+	    unlikely(!eight_are_plain(frame, segment, mac, sources, fragments)))
 		return false;
 	_mm256_storeu_si256((__m256i *)each, segment);
 	for (int i = 0; i < SN_EIGHT; i++)
@@ -161,11 +195,12 @@ static __rte_always_inline bool sn_eight_are_plain(struct rte_mbuf *const *m, ui
 #else
 
 static inline bool sn_eight_are_plain(struct rte_mbuf *const *m, uint64_t mac,
-				      const struct sn_sources *sources, uint64_t *bytes)
+				      const struct sn_sources *sources, uint64_t *fragments, uint64_t *bytes)
 {
 	(void)m;
 	(void)mac;
 	(void)sources;
+	(void)fragments;
 	(void)bytes;
 	return false;
 }

@@ -6,6 +6,10 @@
  * The frame that nearly all are: to us, in one piece of memory, untagged, IPv4 without options, whole, TCP or
  * UDP, and right in all that Entry checks. Its fields lie where they always do, so the fast ways read them
  * from the frame, and its struct sn_pkt is filled in only for a packet that goes another way.
+ *
+ * A plain fragment is not the first one of its datagram, of any protocol, and right in all that Entry checks
+ * of such a packet; all else is as of a plain frame. It has no transport header: nothing behind its addresses
+ * may be read.
  */
 
 #include <stdbool.h>
@@ -52,5 +56,8 @@ static inline uint32_t sn_plain_tcp(uint8_t proto)
 
 /* All of a plain frame's packet, which came in by iface. */
 void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface);
+
+/* The same of a plain fragment. */
+void sn_parse_fragment(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface);
 
 #endif /* SN_PLAIN_H */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain packets that are followed over several segments leave as those do that go through them one by one. */
+/* Plain packets that are followed over several segments, and plain fragments, leave as those do that go
+ * through segments one by one. */
 
 #include "fixture.h"
 
@@ -211,6 +212,7 @@ static segment_msg *random_segment(struct sn_arena *arena, uint32_t number, uint
 		random_class(arena, s, number, n_segments);
 	s->table = random_table(arena, n);
 	s->ttl_floor = 2 + dice(3);
+	s->whole_only = dice(2) == 0;
 	s->low = random_table(arena, n);
 	return s;
 }
@@ -256,7 +258,7 @@ static program_msg *new_program(struct sn_arena *arena, uint32_t n_segments)
 
 /* ---- packets ---- */
 
-static struct packet some_packet(void)
+static struct packet some_whole_packet(void)
 {
 	return (struct packet){
 		.proto = dice(2) ? SN_UDP : SN_TCP,
@@ -269,6 +271,15 @@ static struct packet some_packet(void)
 		.flags = 0x10,
 		.payload_len = dice(20) ? 30 : 300, /* more than one interface takes */
 	};
+}
+
+/* Now and then a fragment, most often not the first one of its datagram. */
+static struct packet some_packet(void)
+{
+	struct packet p = some_whole_packet();
+
+	p.frag = dice(4) ? 0 : dice(3) ? 1 + dice(0x1fff) : 0x2000;
+	return p;
 }
 
 /* The same packet, with one more option: it is not plain, and goes segment by segment. */
@@ -391,7 +402,7 @@ static void packets_leave_as_through_one_segment_after_the_other(void **state)
 
 	for (uint32_t turn = 0; turn < 500; turn++) {
 		struct sn_arena *arena = &pair->plain->arena;
-		uint32_t n = 2 + dice(SEGMENTS_MAX - 1);
+		uint32_t n = 1 + dice(SEGMENTS_MAX);
 		program_msg *msg = new_program(arena, n);
 
 		for (uint32_t i = 0; i < n; i++)
@@ -446,7 +457,7 @@ static void rows_of_segments_are_followed_as_far_as_ttls_last(void **state)
 	struct pair *pair = *state;
 
 	for (uint32_t i = 0; i < RTE_DIM(rows); i++) {
-		struct packet p = some_packet();
+		struct packet p = some_whole_packet();
 		const uint8_t *sent;
 
 		p.ttl = rows[i].with;
@@ -463,7 +474,7 @@ static void a_circle_ends_as_it_does_without(void **state)
 {
 	struct pair *pair = *state;
 	program_msg *msg = row_of_steps(&pair->plain->arena, 2, -1);
-	struct packet p = some_packet();
+	struct packet p = some_whole_packet();
 
 	msg->longest_way = 16;
 	lead_to(msg->segments[1]->classes[0]->legs[0], 0);
@@ -477,7 +488,7 @@ static void a_way_is_no_longer_than_the_program_says(void **state)
 {
 	struct pair *pair = *state;
 	program_msg *msg = row_of_steps(&pair->plain->arena, 3, 0);
-	struct packet p = some_packet();
+	struct packet p = some_whole_packet();
 
 	p.payload_len = 30;
 	msg->longest_way = 2;
@@ -494,7 +505,7 @@ static void a_next_hop_that_is_not_known_is_asked_for(void **state)
 {
 	struct pair *pair = *state;
 	program_msg *msg = row_of_steps(&pair->plain->arena, 2, -1);
-	struct packet p = some_packet();
+	struct packet p = some_whole_packet();
 	const uint8_t *asked;
 
 	p.payload_len = 30;

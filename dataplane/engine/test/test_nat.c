@@ -101,6 +101,30 @@ static void what_a_napt_cannot_translate_is_dropped_under_its_reason(void **stat
 	assert_int_equal(sessions(f), 0);
 }
 
+/* Not even of that which lay before where the fragment is read. */
+static void a_later_fragment_is_of_no_flow_that_is_known(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_UDP, 5000), bad = outward(SN_UDP, 5001), fragment;
+
+	out.payload_len = bad.payload_len = 30;
+	fragment = out;
+	out.options = 1; /* as it is not plain, it is read */
+	bad.src = 0x7f000001;
+	fragment.frag = 1;
+	load(f);
+	for (uint32_t i = 0; i < 3; i++)
+		go_out(f, &out);
+	assert_int_equal(sn_worker_stats(f->worker)->cache_hits, 1);
+	send_packet(f, &fragment);
+	assert_dropped(f, SN_REASON_NAT_FRAGMENT);
+	send_packet(f, &bad);
+	assert_dropped(f, SN_REASON_MARTIAN);
+	send_packet(f, &fragment);
+	assert_dropped(f, SN_REASON_NAT_FRAGMENT);
+	assert_int_equal(sn_worker_stats(f->worker)->cache_hits, 1);
+}
+
 /* Whether a return packet finds its binding. */
 static bool comes_back(struct fixture *f, const struct packet *in)
 {
@@ -542,6 +566,7 @@ int main(void)
 		WITH_FIXTURE(a_return_packet_needs_its_binding_and_its_remote),
 		WITH_FIXTURE(flows_to_two_remotes_have_two_ports),
 		WITH_FIXTURE(what_a_napt_cannot_translate_is_dropped_under_its_reason),
+		WITH_FIXTURE(a_later_fragment_is_of_no_flow_that_is_known),
 		WITH_FIXTURE(an_idle_binding_lives_to_the_nanosecond_of_its_timeout),
 		WITH_FIXTURE(the_cache_does_not_outlive_the_binding),
 		WITH_FIXTURE(tcp_is_established_by_its_handshake_and_transitory_after_fin),

@@ -57,6 +57,17 @@ static struct packet any_packet(void)
 			       .payload_len = 12 + dice(40)};
 }
 
+/* Of any protocol, and not the first. */
+static struct packet any_fragment(void)
+{
+	struct packet p = any_packet();
+
+	p.proto = dice(2) ? p.proto : (uint8_t)dice(256);
+	p.frag = (uint16_t)(dice(8) << 13 | (1 + dice(0x1fff)));
+	p.payload_len = 20 + dice(40);
+	return p;
+}
+
 static void right_the_sum(uint8_t *frame)
 {
 	uint8_t *ip = ip_of(frame);
@@ -74,10 +85,17 @@ static void spoil(uint8_t *frame)
 		right_the_sum(frame);
 }
 
+enum kind {
+	OTHER,
+	PLAIN,
+	FRAGMENT,
+};
+
 /* The same frame with a tag is read field by field: that says whether the one without is plain. */
-static bool should_be_plain(struct frames *f, const uint8_t *frame, uint32_t len)
+static enum kind kind_of(struct frames *f, const uint8_t *frame, uint32_t len)
 {
 	struct packet any = {.proto = SN_UDP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE};
+	struct sn_parsed parsed;
 	uint8_t *tagged = put_frame(f, 0, &any);
 
 	memcpy(tagged, frame, 12);
@@ -85,26 +103,32 @@ static bool should_be_plain(struct frames *f, const uint8_t *frame, uint32_t len
 	sn_store16(tagged + 14, 100);
 	memcpy(tagged + 16, frame + 12, len - 12);
 	f->m[0]->data_len = f->m[0]->pkt_len = (uint16_t)(len + 4);
-	assert_int_equal(parse_frames(f, 1).plain, 0);
-	return f->pkts[0].reason == SN_REASON_NONE && f->pkts[0].frag == SN_FRAG_WHOLE &&
-	       (frame[14] & 15) == 5 && f->pkts[0].sport != SN_PORT_ABSENT;
+	parsed = parse_frames(f, 1);
+	assert_int_equal(parsed.plain | parsed.fragments, 0);
+	if (f->pkts[0].reason != SN_REASON_NONE || (frame[14] & 15) != 5)
+		return OTHER;
+	if (f->pkts[0].frag == SN_FRAG_LATER)
+		return FRAGMENT;
+	return f->pkts[0].frag == SN_FRAG_WHOLE && f->pkts[0].sport != SN_PORT_ABSENT ? PLAIN : OTHER;
 }
 
 static void a_frame_is_plain_alone_and_among_others_if_it_is_right_in_all(void **state)
 {
 	static struct frames f, single;
-	uint32_t n_plain = 0, n_other = 0;
+	uint32_t n[FRAGMENT + 1] = {0};
 
 	(void)state;
 	f.sources = single.sources = sn_sources_create(NULL, 0);
 	for (uint32_t round = 0; round < 4000; round++) {
-		uint32_t spoiled = dice(FRAMES);
+		uint32_t spoiled = dice(FRAMES), one_in = dice(4);
 		struct sn_parsed parsed;
 		uint64_t bytes = 0;
 
 		for (uint32_t i = 0; i < FRAMES; i++) {
 			struct packet p = any_packet();
 
+			if (one_in > 0 && dice(one_in) == 0)
+				p = any_fragment();
 			put_frame(&f, i, &p);
 			bytes += f.m[i]->pkt_len;
 		}
@@ -112,15 +136,16 @@ static void a_frame_is_plain_alone_and_among_others_if_it_is_right_in_all(void *
 		parsed = parse_frames(&f, FRAMES);
 		assert_int_equal(parsed.bytes, bytes);
 		for (uint32_t i = 0; i < FRAMES; i++) {
-			bool plain = should_be_plain(&single, f.m[i]->buf_addr, f.m[i]->data_len);
+			enum kind kind = kind_of(&single, f.m[i]->buf_addr, f.m[i]->data_len);
 
-			assert_int_equal(parsed.plain >> i & 1, plain);
-			n_plain += plain;
-			n_other += !plain;
+			assert_int_equal(parsed.plain >> i & 1, kind == PLAIN);
+			assert_int_equal(parsed.fragments >> i & 1, kind == FRAGMENT);
+			n[kind]++;
 		}
 	}
-	assert_true(n_plain > 40000);
-	assert_true(n_other > 1000);
+	assert_true(n[PLAIN] > 20000);
+	assert_true(n[FRAGMENT] > 20000);
+	assert_true(n[OTHER] > 600);
 	sn_sources_free(f.sources);
 }
 
@@ -130,9 +155,13 @@ static void what_lost_its_tag_is_not_plain_nor_what_is_in_pieces_or_too_short(vo
 
 	(void)state;
 	f.sources = sn_sources_create(NULL, 0);
-	for (uint32_t what = 0; what < 4; what++) {
+	for (uint32_t round = 0; round < 8; round++) {
+		uint32_t what = round % 4;
+		bool fragments = round >= 4;
+		struct sn_parsed parsed;
+
 		for (uint32_t i = 0; i < FRAMES; i++) {
-			struct packet p = any_packet();
+			struct packet p = fragments ? any_fragment() : any_packet();
 
 			put_frame(&f, i, &p);
 		}
@@ -142,7 +171,10 @@ static void what_lost_its_tag_is_not_plain_nor_what_is_in_pieces_or_too_short(vo
 			f.m[9]->data_len = SN_PLAIN_MIN - 1;
 		if (what == 3)
 			((uint8_t *)f.m[9]->buf_addr)[0] = 4; /* to another */
-		assert_int_equal(parse_frames(&f, FRAMES).plain, what == 0 ? 0xffff : 0xffff & ~(1u << 9));
+		parsed = parse_frames(&f, FRAMES);
+		assert_int_equal(fragments ? parsed.fragments : parsed.plain,
+				 what == 0 ? 0xffff : 0xffff & ~(1u << 9));
+		assert_int_equal(fragments ? parsed.plain : parsed.fragments, 0);
 	}
 	sn_sources_free(f.sources);
 }
@@ -152,14 +184,18 @@ static void a_plain_frame_s_packet_is_that_of_any_frame(void **state)
 	static struct frames f;
 
 	(void)state;
-	for (uint32_t round = 0; round < 1000; round++) {
-		struct packet p = any_packet();
+	for (uint32_t round = 0; round < 2000; round++) {
+		bool fragment = round % 2;
+		struct packet p = fragment ? any_fragment() : any_packet();
 		struct sn_pkt plain, any;
 
 		put_frame(&f, 0, &p);
 		memset(&plain, 0xaa, sizeof(plain));
 		memset(&any, 0xaa, sizeof(any));
-		sn_parse_plain(&plain, f.m[0], 3);
+		if (fragment)
+			sn_parse_fragment(&plain, f.m[0], 3);
+		else
+			sn_parse_plain(&plain, f.m[0], 3);
 		any.m = f.m[0];
 		any.iface = 3;
 		any.generated = 0;

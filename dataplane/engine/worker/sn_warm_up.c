@@ -153,7 +153,7 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
  */
 static void warm_up(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
 {
-	w->burst.plain = 0;
+	w->burst.plain = w->burst.fragments = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		w->burst.candidates[i] = NULL;
 		w->burst.hashes[i] =

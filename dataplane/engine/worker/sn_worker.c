@@ -264,6 +264,12 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uin
 	}
 }
 
+/* Bit per packet: the ways are open to it on which nothing behind the addresses is read. */
+static inline uint64_t straight(const struct sn_burst *b)
+{
+	return b->plain | b->fragments;
+}
+
 /* What plain packets of a program without state leave by, and are counted by: classes of a segment, or paths.
  */
 struct outcomes {
@@ -287,12 +293,14 @@ static __rte_noinline void forward_apart(struct sn_worker *w, uint32_t i, uint32
 	struct outcomes o = outcomes_of(w, segment);
 	uint32_t number = w->burst.classes[i];
 
-	if (sn_burst_plain(&w->burst, i)) {
+	if (straight(&w->burst) >> i & 1) {
 		if (number < o.n &&
 		    by_adjacency(known_of(w, now), i, &o.adjacencies[number], &o.counts[number], false, true))
 			return;
 		if (w->burst.by_path)
 			w->burst.classes[i] = sn_follow_class(number);
+		if (unlikely(w->burst.fragments >> i & 1))
+			sn_worker_pkt(w, i);
 	}
 	forward(w, i, i + 1, segment, false, false, now);
 }
@@ -304,7 +312,7 @@ static const struct sn_adjacency *find_model(const struct sn_worker *w, uint32_t
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t number = w->burst.classes[i];
 
-		if (sn_burst_plain(&w->burst, i) && number < o->n && o->adjacencies[number].shape)
+		if (straight(&w->burst) >> i & 1 && number < o->n && o->adjacencies[number].shape)
 			return &o->adjacencies[number];
 	}
 	return NULL;
@@ -319,7 +327,7 @@ static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first
 	const struct sn_adjacency *model = find_model(w, first, end, &o);
 	/* Copies: what changes of them is the packet's at hand alone. */
 	struct rte_mbuf *const *frames = w->burst.frames;
-	const uint64_t plain = w->burst.plain;
+	const uint64_t open = straight(&w->burst);
 	struct sn_shape shape;
 
 	if (unlikely(!model)) {
@@ -331,7 +339,7 @@ static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t number = w->burst.classes[i];
 
-		if (likely((plain >> i & 1) && number < o.n) &&
+		if (likely((open >> i & 1) && number < o.n) &&
 		    likely(forward_alike(k, view_of_plain(frames[i]), &o.adjacencies[number], shape,
 					 &o.counts[number])))
 			continue;
@@ -404,6 +412,26 @@ static void restore_lengths(struct sn_worker *w, uint32_t n)
 			w->burst.pkts[i].frame_len = w->burst.frames[i]->pkt_len + SN_TAG_LEN;
 }
 
+/* Whether plain packets are followed over all segments before anything is done to them. Marks tell a class.
+ */
+static inline bool goes_by_path(const struct sn_worker *w, const struct sn_segment *s, uint16_t iface)
+{
+	return s->follows.possible && !w->dispatching && !(w->devices.believed >> iface & 1);
+}
+
+/* Fragments are read where more than addresses, protocol and DSCP may count: state, a mark, several segments.
+ */
+static __rte_noinline void read_fragments(struct sn_worker *w)
+{
+	while (w->burst.fragments)
+		sn_worker_pkt(w, (uint32_t)__builtin_ctzll(w->burst.fragments));
+}
+
+static inline bool reads_fragments(const struct sn_worker *w, uint16_t iface)
+{
+	return w->caching || w->dispatching || w->devices.believed >> iface & 1 || w->burst.by_path;
+}
+
 /* Frames become packets, as they came. */
 static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 					uint32_t n, uint64_t now)
@@ -419,6 +447,10 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 	w->burst.frames = frames;
 	w->burst.iface = iface;
 	w->burst.plain = parsed.plain;
+	w->burst.fragments = parsed.fragments;
+	w->burst.by_path = goes_by_path(w, &w->program->segments[ifc->segment], iface);
+	if (unlikely(parsed.fragments) && reads_fragments(w, iface))
+		read_fragments(w);
 	if (unlikely(w->taking)) {
 		restore_lengths(w, n);
 		return;
@@ -437,13 +469,6 @@ static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uin
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
 }
 
-/* Whether plain packets are followed over all segments before anything is done to them. Marks tell a class.
- */
-static inline bool goes_by_path(const struct sn_worker *w, const struct sn_segment *s, uint16_t iface)
-{
-	return s->follows.possible && !w->dispatching && !(w->devices.believed >> iface & 1);
-}
-
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles;
@@ -456,7 +481,6 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	else
 		memset(w->burst.candidates, 0, n * sizeof(*w->burst.candidates));
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
-	w->burst.by_path = goes_by_path(w, &w->program->segments[segment], iface);
 	if (known == n)
 		memset(w->burst.classes, 0xff, n * sizeof(*w->burst.classes));
 	else if (unlikely(w->devices.believed >> iface & 1))

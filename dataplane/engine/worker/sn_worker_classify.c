@@ -88,7 +88,45 @@ static void classify_plain(struct sn_worker *w, const struct sn_segment *s, uint
 		classify_frames(w, s, frames, index, k);
 }
 
-/* Those of the packets that are not plain, or have to be read. */
+/* The classes of the k packets of `index`, which are plain fragments, by one of the segment's tables. */
+static void look_up_fragments(struct sn_worker *w, const struct sn_classifier *table,
+			      const uint8_t *const *frames, const uint8_t *index, uint32_t k)
+{
+	uint32_t found[SN_BURST_MAX];
+
+	if (likely(table->fragments.possible)) {
+		sn_classifier_lookup_fragments(table, frames, found, k);
+	} else {
+		for (uint32_t j = 0; j < k; j++)
+			sn_worker_pkt(w, index[j]);
+		sn_classifier_lookup(table, w->burst.pkts, index, found, k);
+	}
+	for (uint32_t j = 0; j < k; j++)
+		w->burst.classes[index[j]] = found[j];
+}
+
+/* Those of plain fragments, by the table that decides. */
+static __rte_noinline void classify_fragments(struct sn_worker *w, const struct sn_segment *s)
+{
+	const uint8_t *frames[2][SN_BURST_MAX];
+	uint8_t index[2][SN_BURST_MAX];
+	uint32_t k[2] = {0};
+
+	for (uint64_t left = w->burst.fragments; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		const uint8_t *f = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
+		bool low = s->frag_max < SN_FRAG_LATER || f[SN_PLAIN_TTL] < s->ttl_floor;
+
+		frames[low][k[low]] = f;
+		index[low][k[low]++] = (uint8_t)i;
+	}
+	if (k[0])
+		look_up_fragments(w, &s->table, frames[0], index[0], k[0]);
+	if (k[1])
+		look_up_fragments(w, &s->low, frames[1], index[1], k[1]);
+}
+
+/* Those of the packets that are neither, or have to be read. */
 static void classify_read(struct sn_worker *w, const struct sn_segment *s, uint32_t n, uint64_t which)
 {
 	uint32_t found[SN_BURST_MAX], k = 0;
@@ -124,6 +162,10 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 		}
 		classify_plain(w, s, n);
 		others &= ~w->burst.plain;
+	}
+	if (unlikely(w->burst.fragments)) {
+		others &= ~w->burst.fragments;
+		classify_fragments(w, s);
 	}
 	if (others)
 		classify_read(w, s, n, others);

@@ -66,7 +66,9 @@ struct sn_addresses {
 /* A burst at work. */
 struct sn_burst {
 	struct rte_mbuf **frames;
-	uint64_t plain; /* bit per packet: its frame is plain, and it is not read yet; see sn_worker_pkt() */
+	/* Bit per packet: its frame is plain, or a plain fragment of a program without state, and it is not
+	 * read yet; see sn_worker_pkt(). */
+	uint64_t plain, fragments;
 	uint32_t iface;
 	struct sn_pkt pkts[SN_BURST_MAX];
 	struct sn_cache_key keys[SN_BURST_MAX];
@@ -137,7 +139,7 @@ struct sn_worker {
 	struct sn_events events;	       /* of the same, for hooks.tell */
 } __rte_cache_aligned;
 
-/* Packet i of the burst, read. Its frame is no longer one to whom the ways of plain frames are open. */
+/* Packet i of the burst, read. Its frame is no longer one to whom the fast ways are open. */
 static inline struct sn_pkt *sn_worker_pkt(struct sn_worker *w, uint32_t i)
 {
 	struct sn_burst *b = &w->burst;
@@ -145,6 +147,9 @@ static inline struct sn_pkt *sn_worker_pkt(struct sn_worker *w, uint32_t i)
 	if (sn_burst_plain(b, i)) {
 		sn_parse_plain(&b->pkts[i], b->frames[i], (uint8_t)b->iface);
 		b->plain &= ~(1ull << i);
+	} else if (unlikely(b->fragments >> i & 1)) {
+		sn_parse_fragment(&b->pkts[i], b->frames[i], (uint8_t)b->iface);
+		b->fragments &= ~(1ull << i);
 	}
 	return &b->pkts[i];
 }
