@@ -86,10 +86,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer remove()
-	b, err := newBench(f, dir)
+	b, forget, err := newBench(f, dir)
 	if err != nil {
 		return err
 	}
+	defer forget()
 	if f.all {
 		return f.everything(ctx, b, list, rows(data))
 	}
@@ -111,23 +112,20 @@ func run(ctx context.Context) error {
 }
 
 // newBench measures with the programs that the flags name. Chains apart and peers are measured only for the report.
-func newBench(f flags, dir string) (*bench, error) {
+func newBench(f flags, dir string) (b *bench, remove func(), err error) {
 	full := f.base == "" && f.check == "" && !f.latency && f.workers == 0
-	b := &bench{
+	b = &bench{
 		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
-		l3fwd: l3fwd{f.l3fwd, f.core, dir}, ovs: f.ovs, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{},
+		l3fwd: l3fwd{f.l3fwd, f.core, dir}, ovs: f.ovs, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{}, quiet: quiet{},
 	}
 	if f.base != "" {
 		b.base = &engine{f.base, f.core, dir}
 	}
-	var err error
 	if b.plugin, err = filepath.Abs(filepath.Join(f.build, "replay", "libsinter-replay.so")); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if _, err := os.Stat(b.plugin); err != nil {
-		return nil, fmt.Errorf("no replay device: %w (hack/bench.sh builds it)", err)
-	}
-	return b, nil
+	b.plugin, remove, err = loadable(b.plugin)
+	return b, remove, err
 }
 
 // chosen are the rows whose names match one of some patterns, with commas between them.

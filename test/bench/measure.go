@@ -26,6 +26,7 @@ type bench struct {
 	passes           int
 	apart, withPeers bool
 	captures         map[string]capture // by the traffic's name
+	quiet            quiet
 }
 
 type capture struct {
@@ -54,6 +55,7 @@ type result struct {
 	ToBaseIn    *interval          `json:"ratio_to_base_interval,omitempty"`
 	Stages      map[string]float64 `json:"stages"`
 	Classifiers []string           `json:"classifiers"`
+	Busy        int                `json:"busy_passes,omitempty"` // which count all the same, as there were no others
 	Peers       []peerResult       `json:"peers,omitempty"`
 }
 
@@ -84,9 +86,13 @@ func (b *bench) measure(ctx context.Context, r row, passes int) (*result, error)
 		defer p.close()
 	}
 	var s series
-	for range passes {
-		if err := b.pass(ctx, p, out, &s); err != nil {
+	for left := busyTries * passes; len(s.cycles) < passes; {
+		busy, err := b.pass(ctx, p, out, &s, left > 0)
+		if err != nil {
 			return nil, err
+		}
+		if busy {
+			left--
 		}
 	}
 	s.into(out)
@@ -120,8 +126,37 @@ func (p *plan) close() {
 	}
 }
 
-// pass runs all programs once, one after the other.
-func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series) error {
+// pass runs all programs once, one after the other: the baseline first, which tells whether the machine is busy. Then nothing is measured, if the caller
+// is choosy; or the pass counts all the same.
+func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series, choosy bool) (busy bool, err error) {
+	d, err := b.baseline.run(ctx, p.replay, p.mode)
+	if err != nil {
+		return false, err
+	}
+	counts, restarts := b.quiet.judge(p.mode, p.row.traffic.name, d.Cycles.P50)
+	if restarts {
+		p.forget(out, s)
+	}
+	if !counts && choosy {
+		return true, ctx.Err()
+	}
+	if !counts {
+		out.Busy++
+	}
+	s.baseline = append(s.baseline, d.Cycles.P50)
+	return !counts, b.passOf(ctx, p, out, s)
+}
+
+// forget takes back the passes so far.
+func (p *plan) forget(out *result, s *series) {
+	*s, out.Busy = series{}, 0
+	for _, o := range p.peers {
+		o.cycles, o.forwarded, o.spent = nil, nil, 0
+	}
+}
+
+// passOf runs all but the baseline.
+func (b *bench) passOf(ctx context.Context, p *plan, out *result, s *series) error {
 	d, m, err := b.engine.run(ctx, p.replay, []string{p.program})
 	if err != nil {
 		return err
@@ -141,10 +176,6 @@ func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series) error
 		}
 		s.base = append(s.base, d.Cycles.P50)
 	}
-	if d, err = b.baseline.run(ctx, p.replay, p.mode); err != nil {
-		return err
-	}
-	s.baseline = append(s.baseline, d.Cycles.P50)
 	if len(p.apart) > 0 {
 		if d, _, err = b.engine.run(ctx, p.replay, p.apart); err != nil {
 			return fmt.Errorf("unmerged: %w", err)

@@ -28,7 +28,9 @@ const preamble = `# Benchmarks
 
 Made by ` + "`make bench`" + `: one core, frames replayed from memory by the device of ` + "`dataplane/engine/replay`" + `, half TCP and half UDP, of 60 bytes where nothing else
 is said. The device measures TSC cycles per packet from one full burst to the next, so the cost of copying a frame into a buffer and of freeing it is in all
-figures. A figure is the median burst, and of that the median pass. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
+figures. A figure is the median burst, and of that the median pass. A pass counts only if the baseline
+takes at most 10 % more than at its best in the run, with the same packets. Where the machine was not quiet for long enough, passes count all the same, and *machine busy* is said.
+Rows measured before 26 November 2026 counted all passes. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
 pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
 with a confidence of 90 % or more, from five passes on (order statistics). Mpps are those of a core that does nothing else, at the TSC's clock.
@@ -137,6 +139,13 @@ func stagesTable(b *strings.Builder, results []result) {
 
 // verdict tells whether a row's bound is met, or by how much not.
 func (r *result) verdict() string {
+	if r.Busy > 0 {
+		return strings.TrimPrefix(r.boundVerdict()+", machine busy", ", ")
+	}
+	return r.boundVerdict()
+}
+
+func (r *result) boundVerdict() string {
 	switch {
 	case r.Bound == 0:
 		return ""
