@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Cut is where packets are classified again though nothing is known at run time alone: the look-ups before and behind it could be one by what they mean.
-// Replies, and packets that go round, are left out.
+// Cut is where packets are classified again though the look-ups before and behind it could be one by what they mean: it would be too large, or a program
+// cannot say it. Cuts for replies, and for packets that go round, are left out.
 type Cut struct {
 	// Segment begins here, at a node of Function.
 	Segment, Function string
 	// From are the segments that lead here.
 	From []string
-	// Behind are the functions with many rules, routes or mappings before the cut, in the order of the way.
+	// Behind are the functions with many rules, routes or mappings before the cut, for one of From after the other in the order of the graph.
 	Behind []string
 	Reason CutReason
 	// Units is how many traffic class units the widest segment of From would have if it had the look-up behind the cut as well, at most: each pair of a unit
@@ -98,7 +98,7 @@ type crossing struct {
 // crossed is what is known of a crossing.
 type crossed struct {
 	units  int
-	behind []int // nodes, the last before the cut first
+	behind []bool // by node: a look-up before the cut
 }
 
 // cuts finds the cuts in the leaves of all segments, in the order of the segments that lead there.
@@ -127,8 +127,8 @@ func (e *emitter) cuts() []Cut {
 // add adds what is known of the cut at a segment that leads to it.
 func (c *Cut) add(w *walker, s *segment, x *crossed) {
 	c.From = append(c.From, s.name)
-	for _, node := range slices.Backward(x.behind) {
-		if name := w.functionOf(node); name != c.Function && !slices.Contains(c.Behind, name) {
+	for node, is := range x.behind {
+		if name := w.functionOf(node); is && name != c.Function && !slices.Contains(c.Behind, name) {
 			c.Behind = append(c.Behind, name)
 		}
 	}
@@ -152,7 +152,7 @@ func (w *walker) crossings(list leaves) (order []crossing, met map[crossing]*cro
 			at := crossing{c.to, c.reason}
 			x := met[at]
 			if x == nil {
-				x = &crossed{}
+				x = &crossed{behind: make([]bool, len(w.g.Nodes))}
 				met[at], order = x, append(order, at)
 			}
 			x.units += c.units + routes
@@ -185,9 +185,7 @@ func (f *fan) groups(yield func(l *found, routes int)) {
 // pass notes the look-ups on a leaf's way.
 func (x *crossed) pass(w *walker, trace *step) {
 	for s := trace; s != nil; s = s.prev {
-		if w.divides(s.node) && !slices.Contains(x.behind, s.node) {
-			x.behind = append(x.behind, s.node)
-		}
+		x.behind[s.node] = x.behind[s.node] || w.divides(s.node)
 	}
 }
 

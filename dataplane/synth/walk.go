@@ -373,8 +373,7 @@ func (w *walker) cut(t *tcu, node, port int, why cutting) error {
 	}
 	to := w.segmentOf(start{kind: w.cutKind(node), node: node, port: port})
 	if why.reason != cutUntold {
-		why.prev, why.to = t.cuts, to
-		t.cuts = &why
+		t.cuts = &cutting{t.cuts, to, why.reason, why.units}
 	}
 	return w.leaf(t, node, outcome{kind: toSegment, arg: to})
 }

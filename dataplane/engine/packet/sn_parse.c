@@ -332,7 +332,6 @@ static inline void parse_straight(struct sn_pkt *p, struct rte_mbuf *m, uint8_t 
 	p->iface = iface;
 	p->generated = 0;
 	no_history(p);
-	no_transport(p);
 	p->src = p->src0 = sn_load32(f + SN_PLAIN_SRC);
 	p->dst = p->dst0 = sn_load32(f + SN_PLAIN_DST);
 	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
@@ -355,12 +354,16 @@ void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
 	p->sport = p->sport0 = sn_load16(f + SN_PLAIN_SPORT);
 	p->dport = p->dport0 = sn_load16(f + SN_PLAIN_DPORT);
 	p->tcp_flags = sn_choose(p->proto == SN_TCP, f[SN_PLAIN_TCP_FLAGS], SN_BYTE_ABSENT);
+	p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
+	p->icmp_type0 = 0;
+	p->id = p->id0 = 0;
 	p->frag = SN_FRAG_WHOLE;
 }
 
 void sn_parse_fragment(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
 {
 	parse_straight(p, m, iface);
+	no_transport(p);
 	p->frag = SN_FRAG_LATER;
 }
 
