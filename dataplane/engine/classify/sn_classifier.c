@@ -322,6 +322,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	spec.bounds = msg->bounds;
 	spec.required = msg->required;
 	spec.classes = msg->classes;
+	spec.whole = true; /* see check_last() */
 	spec.rare = rare;
 	spec.like = like ? like->table : NULL;
 	c->table = sn_table_create(&spec, err);

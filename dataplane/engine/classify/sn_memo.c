@@ -429,24 +429,51 @@ static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, 
 	return left;
 }
 
-/* Remembers some of the frames, whose classes are known. */
-static void sample(struct sn_memo *memo, const uint8_t *const *frames, const uint32_t *classes,
-		   unsigned int n)
+/* One header of SAMPLED, always the same ones. A product tells it: nearly all packets are told no more. */
+static uint32_t pick(const struct sn_memo *memo, const uint8_t *const *frames, uint8_t *index, unsigned int n)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct key k = key_of(memo, frames[i], memo->reading);
-		uint64_t hash = hash_of(memo, k);
-		uint32_t home = hash & memo->mask;
+	uint32_t k = 0;
 
-		if ((hash >> 40) % SAMPLED != 0)
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t addresses;
+		uint32_t ports;
+
+		memcpy(&addresses, frames[i] + SN_PLAIN_SRC, sizeof(addresses));
+		memcpy(&ports, frames[i] + SN_PLAIN_SPORT, sizeof(ports));
+		addresses &= memo->reads.addresses;
+		addresses ^= (ports & memo->reads.rest) * 0xd6e8feb86659fd93ull;
+		index[k] = (uint8_t)i;
+		k += ((addresses ^ memo->seed) * 0x9e3779b97f4a7c15ull) >> 32 < UINT32_MAX / SAMPLED;
+	}
+	return k;
+}
+
+/* Packets go by the source, and some are remembered. Their lines come while the source looks. */
+static void look_up_sampling(struct sn_memo *memo, const uint8_t *const *frames, uint32_t *classes,
+			     unsigned int n)
+{
+	const uint8_t *picked[BULK_MAX];
+	uint8_t index[BULK_MAX];
+	struct keys keys;
+	uint32_t k = pick(memo, frames, index, n);
+
+	for (uint32_t j = 0; j < k; j++)
+		picked[j] = frames[index[j]];
+	make_keys(memo, picked, &keys, k, memo->reading);
+	for (uint32_t j = 0; j < k; j++)
+		__builtin_prefetch(&memo->buckets[keys.homes[j] ^ 1]);
+	memo->source.look_up(memo->source.of, frames, classes, n);
+	for (uint32_t j = 0; j < k; j++) {
+		struct key key = key_in(&keys, j);
+		uint32_t home = keys.homes[j];
+
+		if (ways_of(&memo->buckets[home], key) | ways_of(&memo->buckets[home ^ 1], key))
 			continue;
-		memo->seen++;
-		if (ways_of(&memo->buckets[home], k) || ways_of(&memo->buckets[home ^ 1], k))
-			continue;
-		put(memo, home, k, classes[i]);
+		put(memo, home, key, classes[index[j]]);
 		memo->missed++;
 		memo->sampled++;
 	}
+	memo->seen += k;
 	if (memo->seen >= WINDOW_SMALL)
 		judge(memo);
 }
@@ -455,10 +482,12 @@ static void sample(struct sn_memo *memo, const uint8_t *const *frames, const uin
 static __attribute__((noinline)) void look_up_aside(struct sn_memo *memo, const uint8_t *const *frames,
 						    uint32_t *classes, unsigned int n)
 {
-	memo->source.look_up(memo->source.of, frames, classes, n);
 	if (memo->mode == SAMPLING) {
-		sample(memo, frames, classes, n);
-	} else if (memo->mode == CLEARING) {
+		look_up_sampling(memo, frames, classes, n);
+		return;
+	}
+	memo->source.look_up(memo->source.of, frames, classes, n);
+	if (memo->mode == CLEARING) {
 		clear(memo);
 	} else if (memo->pausing > n) {
 		memo->pausing -= n;

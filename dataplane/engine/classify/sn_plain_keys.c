@@ -138,18 +138,22 @@ static inline void set_dims(const struct sn_plain_keys *k, const uint8_t *const 
 }
 #endif
 
-#define OR_EACH(value)                                                  \
-	for (unsigned int i = 0; i < n; i++) {                          \
-		const uint8_t *f = frames[i];                           \
-		const uint64_t *row = t->words + (size_t)(value)*width; \
-                                                                        \
-		for (uint32_t w = 0; w < width; w++)                    \
-			keys[i].bits[t->first_word + w] |= row[w];      \
+#define OR_EACH(value)                                               \
+	for (unsigned int i = 0; i < n; i++) {                       \
+		const uint8_t *f = frames[i];                        \
+		const uint64_t *row = words + (size_t)(value)*width; \
+                                                                     \
+		for (uint32_t w = 0; w < width; w++)                 \
+			keys[i].bits[first + w] |= row[w];           \
 	}
 
+/* What is the same for all frames is read once: as far as the compiler knows, keys may overlap it. */
 static inline void or_bits(const struct sn_bit_table *t, const uint8_t *const *frames, struct sn_key *keys,
 			   unsigned int n, uint32_t width)
 {
+	const uint64_t *words = t->words;
+	uint32_t first = t->first_word;
+
 	switch (t->field) {
 	case SN_PROTO:
 		OR_EACH(f[SN_PLAIN_PROTO])
@@ -166,6 +170,14 @@ static inline void or_bits(const struct sn_bit_table *t, const uint8_t *const *f
 	}
 }
 
+static inline void set_bits(const struct sn_plain_keys *k, struct sn_key *keys, unsigned int n,
+			    uint32_t n_words)
+{
+	for (unsigned int i = 0; i < n; i++)
+		for (uint32_t w = 0; w < n_words; w++)
+			keys[i].bits[w] = k->bits[w];
+}
+
 static inline __attribute__((always_inline)) void look_up(const struct sn_classifier *c,
 							  const struct sn_plain_keys *k,
 							  const uint8_t *const *frames, uint32_t *classes,
@@ -179,9 +191,10 @@ static inline __attribute__((always_inline)) void look_up(const struct sn_classi
 		return;
 	}
 	set_dims(k, frames, keys, n, c->n_dims > 4);
-	for (unsigned int i = 0; i < n; i++)
-		for (uint32_t w = 0; w < c->n_words; w++)
-			keys[i].bits[w] = k->bits[w];
+	if (c->n_words == 1)
+		set_bits(k, keys, n, 1);
+	else
+		set_bits(k, keys, n, c->n_words);
 	for (uint32_t b = 0; b < c->n_bits; b++) {
 		if (frag == SN_FRAG_LATER && c->bits[b].field == SN_TCP_FLAGS)
 			continue;

@@ -216,7 +216,7 @@ struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_i
 
 	for (uint32_t d = 0; d < spec->n_dims; d++) {
 		find_hull(spec, d, &hulls[d]);
-		if (hulls[d].span != UINT32_MAX)
+		if (hulls[d].span != UINT32_MAX && !spec->whole)
 			table->hulls[table->n_hulls++] = hulls[d];
 	}
 	sn_fail(err, "no memory for a table of %u boxes", spec->n_boxes);

@@ -21,6 +21,7 @@
 /* What a look-up reads: one value per dimension in the table's order, and the packet's bits. */
 struct sn_key {
 	uint32_t dim[SN_TABLE_DIMS_MAX];
+	uint32_t unused[2]; /* a key has 16 words, so four bits never lead beyond it */
 	uint64_t bits[SN_TABLE_WORDS_MAX];
 };
 
@@ -34,6 +35,9 @@ struct sn_table_spec {
 	const uint32_t *classes;  /* per box */
 	/* Which dimensions are 32-bit addresses (prefix shapes are looked for there). */
 	uint32_t address_dims; /* bit mask over dimensions */
+	/* Not 0: the last box holds every key that there is, so none needs to be compared with the least box
+	 * that holds all boxes. */
+	uint32_t whole;
 	/* Not 0: looked up seldom, so how soon it is built matters more than how fast it is. */
 	uint32_t rare;
 	/* The table before, of nearly the same boxes, or NULL: how it divides them is taken over where that

@@ -20,7 +20,7 @@
 
 #define WIDTH_MAX   16u	      /* bits of a cut */
 #define WIDTH_STEP  2u	      /* every other one will do */
-#define GROUP_COST  0.8f      /* of each group after the first */
+#define GROUP_COST  0.6f      /* of each group after the first */
 #define TREE_COST   1.5f      /* of what is below, as trees usually come out: a constant, */
 #define DOUBLE_COST 0.3f      /* and this for each doubling of the number of boxes */
 #define COPY_COST   0.15f     /* for each doubling of the number of copies: memory is cache misses */

@@ -15,7 +15,7 @@ typedef uint32_t __attribute__((may_alias)) sn_word;
 #define SN_MASKS_MAX	   (2 * SN_TABLE_WORDS_MAX)
 #define SN_FIRST_MASK_WORD (offsetof(struct sn_key, bits) / sizeof(sn_word))
 
-_Static_assert(sizeof(struct sn_key) == 4 * (SN_TABLE_DIMS_MAX + SN_MASKS_MAX), "no holes in a key");
+_Static_assert(sizeof(struct sn_key) == 4 * 16, "four bits number a key's words");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "bits are read as 32-bit words");
 
 /*

@@ -35,7 +35,8 @@ struct builder {
 	struct sn_cutter cutter;
 	uint32_t *memo; /* leaves by content: group number, 0 if free */
 	size_t n_memo;
-	bool full; /* out of memory */
+	bool full;	  /* out of memory, or a list is too long */
+	uint32_t longest; /* boxes of that list; 0: memory */
 };
 
 /* ---- leaves ---- */
@@ -131,7 +132,9 @@ static uint64_t make_leaf(struct builder *builder, const uint32_t *list, uint32_
 		if (memo != NULL && *memo != 0)
 			return sn_entry_leaf(*memo, 1);
 	}
-	if (!grow_groups(builder, n_groups)) {
+	if (n_groups > SN_GROUPS_MAX || !grow_groups(builder, n_groups)) {
+		if (!builder->full && n_groups > SN_GROUPS_MAX)
+			builder->longest = n;
 		builder->full = true;
 		return sn_entry_leaf(0, 1);
 	}
@@ -157,7 +160,7 @@ static uint64_t root_of(const struct sn_tree *like, uint32_t root)
 
 static uint64_t child_of(const struct builder *builder, uint64_t like, uint32_t child)
 {
-	return like & SN_ENTRY_NODE ? builder->like->entries[sn_entry_base(like) + child] : NO_ENTRY;
+	return like & SN_ENTRY_NODE ? builder->like->memory[sn_entry_base(like) + child] : NO_ENTRY;
 }
 
 /* The cut of a node; width 0 if it is none, or cuts by what no longer tells boxes apart. */
@@ -372,31 +375,54 @@ static bool builder_init(struct builder *builder)
 	return true;
 }
 
-/* Into blocks of the right size, on huge pages. */
+/* A leaf's base, which is the number of its first group while the tree is made, as a place in memory. */
+static uint64_t placed(uint64_t entry, size_t first_group, uint32_t group_cells)
+{
+	if (entry & SN_ENTRY_NODE)
+		return entry;
+	return entry - sn_entry_base(entry) + first_group + (uint64_t)sn_entry_base(entry) * group_cells / 2;
+}
+
+/* Into blocks of the right size, on huge pages. Groups begin on cache lines. */
 static bool finish(struct builder *builder)
 {
 	struct sn_tree *tree = builder->tree;
-	size_t entries = builder->n_entries * sizeof(*tree->entries);
-	size_t cells = builder->n_groups * tree->group_cells * sizeof(*tree->cells);
+	size_t first_group = (builder->n_entries + 7) & ~(size_t)7;
+	size_t words = first_group + builder->n_groups * tree->group_cells / 2;
 	size_t classes = (builder->boxes->n + 1) * sizeof(*tree->classes);
 
-	tree->entries = sn_huge_alloc(entries);
-	tree->cells = sn_huge_alloc(cells);
-	tree->classes = sn_huge_alloc(classes);
-	if (builder->full || tree->entries == NULL || tree->cells == NULL || tree->classes == NULL)
+	if (builder->full || words > UINT32_MAX)
 		return false;
-	if (entries > 0)
-		memcpy(tree->entries, builder->entries, entries);
-	memcpy(tree->cells, builder->cells, cells);
+	tree->memory = sn_huge_alloc(words * sizeof(*tree->memory));
+	tree->classes = sn_huge_alloc(classes);
+	if (tree->memory == NULL || tree->classes == NULL)
+		return false;
+	for (size_t i = 0; i < builder->n_entries; i++)
+		tree->memory[i] = placed(builder->entries[i], first_group, tree->group_cells);
+	for (uint32_t r = 0; r < tree->n_roots; r++)
+		tree->roots[r] = placed(tree->roots[r], first_group, tree->group_cells);
+	memcpy(&tree->memory[first_group], builder->cells,
+	       builder->n_groups * tree->group_cells * sizeof(*builder->cells));
 	memcpy(tree->classes, builder->boxes->classes, classes);
 	tree->costs = builder->costs;
 	builder->costs = NULL;
-	tree->size = sizeof(*tree) + entries + cells + classes + builder->n_entries * sizeof(*tree->costs);
+	tree->size = sizeof(*tree) + words * sizeof(*tree->memory) + classes +
+		     builder->n_entries * sizeof(*tree->costs);
 	return true;
 }
 
+static void tell(const struct builder *builder, struct sn_error *err)
+{
+	if (builder->longest > 0)
+		sn_fail(err,
+			"a table has a list of %u boxes that no cut tells apart, at most %u are possible",
+			builder->longest, SN_GROUPS_MAX * SN_GROUP);
+	else
+		sn_fail(err, "no memory for a tree of %u boxes", builder->boxes->n);
+}
+
 struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_division *division,
-			      const struct sn_tree *like, enum sn_isa isa)
+			      const struct sn_tree *like, enum sn_isa isa, struct sn_error *err)
 {
 	struct sn_tree *tree = calloc(1, sizeof(*tree));
 	struct builder builder = {.boxes = boxes, .tree = tree, .like = like};
@@ -425,6 +451,7 @@ struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_divi
 	free(builder.memo);
 	free(list);
 	if (!done) {
+		tell(&builder, err);
 		sn_tree_free(tree);
 		return NULL;
 	}
@@ -435,9 +462,8 @@ void sn_tree_free(struct sn_tree *tree)
 {
 	if (tree == NULL)
 		return;
-	free(tree->entries);
+	free(tree->memory);
 	free(tree->costs);
-	free(tree->cells);
 	free(tree->classes);
 	free(tree);
 }

@@ -10,11 +10,14 @@
 #define SN_ROOTS_MAX 3u
 
 /*
- * An entry is a node or a leaf.
+ * An entry is a node or a leaf. A base is a place in the tree's memory, in words of 64 bits.
  * Node: the child is at base + (key word >> shift & (1 << width) - 1).
- * Leaf: n groups of boxes from the group number base, in the table's order.
+ * Leaf: n groups of boxes from base on, in the table's order. It reads as a node without bits, so what
+ * comes next of an entry is at base + bits, whatever it is.
  */
-#define SN_ENTRY_NODE (1ull << 63)
+#define SN_ENTRY_NODE	(1ull << 63)
+#define SN_GROUPS_SHIFT 48
+#define SN_GROUPS_MAX	INT16_MAX
 
 static inline uint64_t sn_entry_node(uint32_t base, uint32_t word, uint32_t shift, uint32_t width)
 {
@@ -23,7 +26,7 @@ static inline uint64_t sn_entry_node(uint32_t base, uint32_t word, uint32_t shif
 
 static inline uint64_t sn_entry_leaf(uint32_t base, uint32_t n_groups)
 {
-	return (uint64_t)n_groups << 32 | base;
+	return (uint64_t)n_groups << SN_GROUPS_SHIFT | base;
 }
 
 static inline uint32_t sn_entry_base(uint64_t entry)
@@ -48,13 +51,13 @@ static inline uint32_t sn_entry_shift(uint64_t node)
 
 static inline uint32_t sn_entry_groups(uint64_t entry)
 {
-	return entry >> 32 & INT32_MAX;
+	return entry >> SN_GROUPS_SHIFT & SN_GROUPS_MAX;
 }
 
 /* The leaf without its first group. */
-static inline uint64_t sn_entry_next(uint64_t leaf)
+static inline uint64_t sn_entry_next(uint64_t leaf, uint32_t group_cells)
 {
-	return leaf + 1 - (1ull << 32);
+	return leaf + group_cells / 2 - (1ull << SN_GROUPS_SHIFT);
 }
 
 /*
@@ -66,8 +69,7 @@ static inline uint64_t sn_entry_next(uint64_t leaf)
  * Unused lanes hold every key and have the position n_boxes: no box.
  */
 struct sn_tree {
-	uint64_t *entries;
-	uint32_t *cells;
+	uint64_t *memory;  /* entries, then groups */
 	uint32_t *classes; /* by position; [n_boxes] if no box holds the key */
 	uint32_t n_boxes;
 	uint32_t group_cells;
@@ -79,7 +81,7 @@ struct sn_tree {
 	uint64_t roots[SN_ROOTS_MAX];
 	float *costs; /* of a node's cut when it was chosen, by base; looked up by the next build only */
 	bool divided; /* there are several trees, or could be */
-	float steps;  /* of a walk, on average: see sn_tree_steps() */
+	float steps;  /* of a walk, on average: see sn_table_steps() */
 	float chosen; /* the steps when `divided` was chosen */
 	size_t size;
 };
@@ -106,8 +108,8 @@ static inline uint32_t sn_division_tree(const struct sn_division *division, cons
 	return sn_is_wide(boxes, division->columns[1], box) ? 2 : 1;
 }
 
-/* NULL: no memory. */
+/* NULL: no memory, or a list is too long; err tells. */
 struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_division *division,
-			      const struct sn_tree *like, enum sn_isa isa);
+			      const struct sn_tree *like, enum sn_isa isa, struct sn_error *err);
 
 #endif /* SN_TABLE_TREE_H */

@@ -84,7 +84,7 @@ static uint32_t steps_from(const struct sn_tree *tree, uint64_t entry, const sn_
 	for (; entry & SN_ENTRY_NODE; steps++) {
 		uint32_t bits = words[sn_entry_word(entry)] >> sn_entry_shift(entry);
 
-		entry = tree->entries[sn_entry_base(entry) + (bits & ((1u << sn_entry_width(entry)) - 1))];
+		entry = tree->memory[sn_entry_base(entry) + (bits & ((1u << sn_entry_width(entry)) - 1))];
 	}
 	return steps + sn_entry_groups(entry);
 }
@@ -106,9 +106,9 @@ static float average_steps(const struct sn_tree *tree, const struct sn_boxes *bo
 }
 
 static struct sn_tree *make(const struct sn_boxes *boxes, const struct sn_division *division,
-			    const struct sn_tree *like, enum sn_isa isa)
+			    const struct sn_tree *like, enum sn_isa isa, struct sn_error *err)
 {
-	struct sn_tree *tree = sn_tree_build(boxes, division, like, isa);
+	struct sn_tree *tree = sn_tree_build(boxes, division, like, isa, err);
 
 	if (tree != NULL)
 		tree->steps = tree->chosen = average_steps(tree, boxes);
@@ -119,7 +119,7 @@ static struct sn_tree *make(const struct sn_boxes *boxes, const struct sn_divisi
 static struct sn_tree *better(struct sn_tree *tree, const struct sn_boxes *boxes,
 			      const struct sn_division *other, enum sn_isa isa)
 {
-	struct sn_tree *second = make(boxes, other, NULL, isa);
+	struct sn_tree *second = make(boxes, other, NULL, isa, NULL);
 
 	if (second == NULL || second->steps >= tree->steps) {
 		sn_tree_free(second);
@@ -135,13 +135,9 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 	bool surely;
 	struct sn_division one = {0}, several = divide(boxes, &surely);
 	bool divided = surely || (like != NULL && like->divided && several.divided);
-	struct sn_tree *tree = make(boxes, divided ? &several : &one, like, isa);
+	struct sn_tree *tree = make(boxes, divided ? &several : &one, like, isa, err);
 
-	if (tree == NULL) {
-		sn_fail(err, "no memory for a tree of %u boxes", boxes->n);
-		return NULL;
-	}
-	if (surely || !several.divided || tree->steps <= FEW)
+	if (tree == NULL || surely || !several.divided || tree->steps <= FEW)
 		return tree;
 	if (like != NULL && like->divided == divided && tree->steps <= WORSE * like->chosen) {
 		tree->chosen = like->chosen;

@@ -4,6 +4,8 @@
 
 #include "sn_table_tree.h"
 
+#include <string.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -14,19 +16,8 @@
 
 #define always_inline static inline __attribute__((always_inline))
 
-/* a if `yes`, else b: never a branch, whatever the compiler prefers. What a key finds cannot be predicted. */
-always_inline uintptr_t select_if(bool yes, uintptr_t a, uintptr_t b)
-{
-	return b ^ ((a ^ b) & -(uintptr_t)yes);
-}
-
-/* group_cells: tree->group_cells, or the same as a constant. */
-always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf, uint32_t group_cells)
-{
-	return tree->cells + (size_t)sn_entry_base(leaf) * group_cells;
-}
-
-/* The columns of a tree. Common numbers of them are constants in the code. */
+/* The columns of a tree. Common numbers of them, and of the words that they read, are constants in the code.
+ */
 struct shape {
 	uint32_t n_ranges;
 	uint32_t n_masks;
@@ -38,21 +29,27 @@ always_inline uint32_t cells_of(struct shape shape)
 	return (SN_GROUP * (2 * shape.n_ranges + shape.n_masks + 1) + LINE - 1) / LINE * LINE;
 }
 
-/* Which bits of a key's word choose the child: value >> shift, as many as the cut's width. */
-typedef uint32_t bits_fn(uint64_t node, uint32_t value);
+always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf)
+{
+	return (const uint32_t *)&tree->memory[sn_entry_base(leaf)];
+}
 
-always_inline uint32_t child_of(uint64_t entry, const struct sn_key *key, bits_fn *bits)
+/* Which bits of a key's word choose the child: value >> shift, as many as the cut's width; of a leaf none. */
+typedef uint32_t bits_fn(uint64_t entry, uint32_t value);
+
+/* Where the child is, or a leaf's first group. */
+always_inline uint32_t next_of(uint64_t entry, const struct sn_key *key, bits_fn *bits)
 {
 	const sn_word *words = (const sn_word *)key;
 
 	return sn_entry_base(entry) + bits(entry, words[sn_entry_word(entry)]);
 }
 
-/* The keys that are still at a node stay in `active`; a step is: read the entry, prefetch its child. */
+/* The keys that are still at a node stay in `active`; a step is: read the entry, prefetch what comes next. */
 always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const struct sn_key *keys,
-			       uint64_t *leaves, unsigned int n, struct shape shape, bits_fn *bits)
+			       uint64_t *leaves, unsigned int n, bits_fn *bits)
 {
-	const uint64_t *entries = tree->entries;
+	const uint64_t *memory = tree->memory;
 	uint32_t next[BULK_MAX];
 	uint8_t active[BULK_MAX];
 	unsigned int n_active = 0;
@@ -63,26 +60,23 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 		return;
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		next[i] = child_of(root, &keys[i], bits);
-		__builtin_prefetch(&entries[next[i]]);
-		active[n_active++] = i;
+		next[i] = next_of(root, &keys[i], bits);
+		__builtin_prefetch(&memory[next[i]]);
+		active[n_active++] = (uint8_t)i;
 	}
 	while (n_active > 0) {
 		unsigned int n_left = 0;
 
 		for (unsigned int a = 0; a < n_active; a++) {
 			unsigned int i = active[a];
-			uint64_t entry = entries[next[i]];
-			bool node = entry & SN_ENTRY_NODE;
-			uint32_t child = child_of(entry, &keys[i], bits);
-			uintptr_t line = select_if(node, (uintptr_t)&entries[child],
-						   (uintptr_t)group_of(tree, entry, cells_of(shape)));
+			uint64_t entry = memory[next[i]];
+			uint32_t after = next_of(entry, &keys[i], bits);
 
-			__builtin_prefetch((const void *)line);
+			__builtin_prefetch(&memory[after]);
 			leaves[i] = entry;
-			next[i] = child;
-			active[n_left] = i;
-			n_left += node;
+			next[i] = after;
+			active[n_left] = (uint8_t)i;
+			n_left += entry >> 63;
 		}
 		n_active = n_left;
 	}
@@ -91,7 +85,7 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 /* All lines of a group but the first, which find_leaves has asked for. */
 always_inline void prefetch_group(const struct sn_tree *tree, uint64_t leaf, uint32_t group_cells)
 {
-	const uint32_t *group = group_of(tree, leaf, group_cells);
+	const uint32_t *group = group_of(tree, leaf);
 
 	for (uint32_t cell = LINE; cell < group_cells; cell += LINE)
 		__builtin_prefetch(group + cell);
@@ -122,7 +116,7 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 
 		for (unsigned int a = 0; a < n_active; a++) {
 			unsigned int i = active[a];
-			const uint32_t *group = group_of(tree, leaves[i], cells);
+			const uint32_t *group = group_of(tree, leaves[i]);
 			const uint32_t *at = group + positions_at;
 			uint32_t known = positions[i];
 			uint32_t hits, found;
@@ -130,10 +124,9 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 			if (first && a + AHEAD < n)
 				prefetch_group(tree, leaves[a + AHEAD], cells);
 			hits = match(shape, (const sn_word *)&keys[i], group);
-			found = at[__builtin_ctz(hits | 1u << (SN_GROUP - 1))];
-			found = (uint32_t)select_if(hits != 0, found, known);
-			positions[i] = (uint32_t)select_if(found < known, found, known);
-			leaves[i] = sn_entry_next(leaves[i]);
+			found = at[__builtin_ctz(hits | 1u << (SN_GROUP - 1))] | -(uint32_t)(hits == 0);
+			positions[i] = found < known ? found : known;
+			leaves[i] = sn_entry_next(leaves[i], cells);
 			active[n_left] = (uint8_t)i;
 			n_left += (hits == 0) & (sn_entry_groups(leaves[i]) > 0) & (at[SN_GROUP - 1] < known);
 		}
@@ -145,7 +138,7 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 always_inline bool look_up_group(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 				 unsigned int n, struct shape shape, match_fn *match)
 {
-	const uint32_t *group = group_of(tree, tree->roots[0], cells_of(shape));
+	const uint32_t *group = group_of(tree, tree->roots[0]);
 	uint32_t found[SN_GROUP + 1];
 
 	if (tree->n_roots != 1 || tree->roots[0] & SN_ENTRY_NODE || sn_entry_groups(tree->roots[0]) != 1)
@@ -170,32 +163,35 @@ always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys
 	for (unsigned int i = 0; i < n; i++)
 		classes[i] = tree->n_boxes;
 	for (uint32_t r = 0; r < tree->n_roots; r++) {
-		find_leaves(tree, tree->roots[r], keys, leaves, n, shape, bits);
+		find_leaves(tree, tree->roots[r], keys, leaves, n, bits);
 		match_leaves(tree, keys, leaves, classes, n, shape, match);
 	}
 	for (unsigned int i = 0; i < n; i++)
 		classes[i] = tree->classes[classes[i]];
 }
 
-/* Loops over columns are unrolled for firewalls, with and without source ports, and for routers. */
+/* Loops over columns are unrolled for firewalls, with and without source ports, and for routers. A firewall's
+ * columns are nearly always the first words of keys. */
 always_inline void look_up_shaped(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 				  unsigned int n, match_fn *match, bits_fn *bits)
 {
+	static const uint8_t four[] = {0, 1, 2, 3, SN_FIRST_MASK_WORD},
+			     three[] = {0, 1, 2, SN_FIRST_MASK_WORD};
 	struct shape shape = {.n_ranges = tree->n_ranges, .n_masks = tree->n_masks, .word = tree->word};
 
-	if (shape.n_masks == 1 && shape.n_ranges == 4)
-		look_up(tree, keys, classes, n, (struct shape){4, 1, tree->word}, match, bits);
-	else if (shape.n_masks == 1 && shape.n_ranges == 3)
-		look_up(tree, keys, classes, n, (struct shape){3, 1, tree->word}, match, bits);
+	if (shape.n_masks == 1 && shape.n_ranges == 4 && memcmp(tree->word, four, sizeof(four)) == 0)
+		look_up(tree, keys, classes, n, (struct shape){4, 1, four}, match, bits);
+	else if (shape.n_masks == 1 && shape.n_ranges == 3 && memcmp(tree->word, three, sizeof(three)) == 0)
+		look_up(tree, keys, classes, n, (struct shape){3, 1, three}, match, bits);
 	else if (shape.n_masks == 0 && shape.n_ranges == 1)
 		look_up(tree, keys, classes, n, (struct shape){1, 0, tree->word}, match, bits);
 	else
 		look_up(tree, keys, classes, n, shape, match, bits);
 }
 
-always_inline uint32_t bits_base(uint64_t node, uint32_t value)
+always_inline uint32_t bits_base(uint64_t entry, uint32_t value)
 {
-	return value >> sn_entry_shift(node) & ((1u << sn_entry_width(node)) - 1);
+	return value >> sn_entry_shift(entry) & ((1u << sn_entry_width(entry)) - 1);
 }
 
 always_inline uint32_t match_base(struct shape shape, const sn_word *key, const uint32_t *group)
@@ -225,10 +221,10 @@ always_inline uint32_t match_base(struct shape shape, const sn_word *key, const 
 #define target_avx2   __attribute__((target("avx2,bmi,bmi2")))
 #define target_avx512 __attribute__((target("avx512f,avx512vl,avx2,bmi,bmi2")))
 
-/* A node has shift and width where this instruction wants them. */
-always_inline __attribute__((target("bmi"))) uint32_t bits_bmi(uint64_t node, uint32_t value)
+/* An entry has shift and width where this instruction wants them. */
+always_inline __attribute__((target("bmi"))) uint32_t bits_bmi(uint64_t entry, uint32_t value)
 {
-	return __bextr_u32(value, (uint32_t)(node >> 32));
+	return __bextr_u32(value, (uint32_t)(entry >> 32));
 }
 
 always_inline target_avx2 uint32_t match_avx2(struct shape shape, const sn_word *key, const uint32_t *group)

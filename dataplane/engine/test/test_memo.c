@@ -242,6 +242,27 @@ static void what_a_table_does_not_read_tells_no_headers_apart(void **state)
 	free_subject(s);
 }
 
+/* Whoever asks for sources alone has as many headers as there are sources, whatever else they come with. */
+static void a_memo_grows_by_the_headers_that_a_table_tells_apart(void **state)
+{
+	static const struct reading by_source = {1, {SINTER__PROGRAM__V1__FIELD__SRC}, 1, {{SN_FRAG, 0, 0}}};
+	struct subject *s = make_subject(&by_source);
+	size_t size = sn_memo_size(s->memo);
+
+	(void)state;
+	for (uint32_t sent = 0; sent < 40 * WINDOW; sent += BULK) {
+		for (uint32_t i = 0; i < BULK; i++) {
+			write_flow(s->frames[i], (sent + i) % 300000);
+			sn_store32(s->frames[i] + SN_PLAIN_DST, sent + i);
+			sn_store32(s->frames[i] + SN_PLAIN_SPORT, sent + i);
+		}
+		look_up(s, BULK);
+	}
+	assert_true(sn_memo_is_on(s->memo));
+	assert_in_range(sn_memo_size(s->memo), 3 * size, 9 * size);
+	free_subject(s);
+}
+
 static void there_is_a_memo_where_it_may_be_faster_and_keys_fit(void **state)
 {
 	static const struct reading ttl = {
@@ -264,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_memo_pauses_while_headers_do_not_recur),
 		cmocka_unit_test(a_memo_grows_where_more_headers_recur_than_it_has_room_for),
 		cmocka_unit_test(what_a_table_does_not_read_tells_no_headers_apart),
+		cmocka_unit_test(a_memo_grows_by_the_headers_that_a_table_tells_apart),
 		cmocka_unit_test(there_is_a_memo_where_it_may_be_faster_and_keys_fit),
 	};
 

@@ -243,6 +243,37 @@ static void rule_sets_like_classbench_are_matched_in_order(void **unused)
 	}
 }
 
+/* A program's tables hold all keys. Their look-up may leave out the comparison with the least box that holds
+ * all boxes, and finds the same. */
+static void whole_tables_are_matched_in_order(void **unused)
+{
+	uint64_t state = 12;
+	struct sn_error err;
+	struct set set;
+
+	(void)unused;
+	set_make_classbench(&set, 1000, 5, &state);
+	set.spec.whole = true;
+	for (int isa = SN_ISA_BASE; isa <= (int)sn_isa_best(); isa++) {
+		struct sn_table *table = sn_table_create_isa(&set.spec, isa, &err);
+
+		assert_non_null(table);
+		for (uint32_t i = 0; i < 4096; i++) {
+			uint32_t class;
+			struct sn_key key;
+
+			set_key_at_bounds(&set, (uint32_t)(set_random(&state) % set.spec.n_boxes), &key,
+					  &state);
+			for (uint32_t d = SET_SPORT; d <= SET_DPORT; d++)
+				key.dim[d] = key.dim[d] <= 65536 ? key.dim[d] : 65536;
+			sn_table_lookup(table, &key, &class, 1);
+			assert_int_equal(class, set_first_match(&set, &key));
+		}
+		sn_table_free(table);
+	}
+	set_free(&set);
+}
+
 /* Those of the repository, or of the folder that SINTER_DATA names. */
 static void classbench_rule_sets_are_matched_in_order(void **unused)
 {
@@ -505,6 +536,23 @@ static void bad_tables_are_refused_with_the_value_and_what_would_be_right(void *
 	set_free(&set);
 }
 
+/* A walk through it would take milliseconds. */
+static void a_list_of_boxes_that_no_cut_tells_apart_has_a_bound(void **unused)
+{
+	const uint32_t box[] = {1, 2, 3, 4}, other[] = {EVERYTHING, EVERYTHING};
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 2, 0, 0);
+	for (uint32_t i = 0; i < 262137; i++)
+		set_add(&set, box, NULL);
+	set_add(&set, other, NULL);
+	assert_refused(
+		&set.spec,
+		"a table has a list of 262137 boxes that no cut tells apart, at most 262136 are possible");
+	set_free(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +563,7 @@ int main(void)
 		cmocka_unit_test(only_bits_tell_boxes_apart),
 		cmocka_unit_test(random_boxes_are_matched_in_order),
 		cmocka_unit_test(rule_sets_like_classbench_are_matched_in_order),
+		cmocka_unit_test(whole_tables_are_matched_in_order),
 		cmocka_unit_test(classbench_rule_sets_are_matched_in_order),
 		cmocka_unit_test(wildcards_do_not_blow_up_memory),
 		cmocka_unit_test(prefixes_in_any_order_are_matched_by_order_not_by_length),
@@ -524,6 +573,7 @@ int main(void)
 		cmocka_unit_test(a_table_of_another_shape_is_no_model),
 		cmocka_unit_test(a_table_like_the_one_before_is_made_sooner),
 		cmocka_unit_test(bad_tables_are_refused_with_the_value_and_what_would_be_right),
+		cmocka_unit_test(a_list_of_boxes_that_no_cut_tells_apart_has_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
