@@ -116,6 +116,16 @@ func TestL3fwdGetsARulePerLineAndDropsThoseOfEvenLines(t *testing.T) {
 	}
 }
 
+func TestPacketsThatAreSentOnceSufficeForWhatIsMeasured(t *testing.T) {
+	for _, r := range rows(dataFolder) {
+		warmup, measured := r.traffic.schedule(r.traffic.flows)
+		if r.traffic.once && (warmup < r.traffic.before || measured < 200_000 || warmup+measured > r.traffic.flows) {
+			t.Errorf("%s: of %d packets %d come before those that are measured, want at least %d, and %d are measured, want at least 200,000",
+				r.Name, r.traffic.flows, warmup, r.traffic.before, measured)
+		}
+	}
+}
+
 func TestRowsHaveNamesOfTheirOwnAndPatternsChooseThem(t *testing.T) {
 	all := rows(dataFolder)
 	seen := map[string]bool{}
