@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -126,10 +127,35 @@ func (r *rig) start(ctx context.Context) error {
 		return err
 	}
 	r.loaded = nil
-	if _, err := r.load(ctx, encoded, r.res); err != nil {
+	loaded, err := r.load(ctx, encoded, r.res)
+	if err != nil {
 		return fmt.Errorf("chain %s: %w", r.chain, r.engine.died(err))
 	}
+	if err := foreseen(r.res.Program, loaded.GetWalks()); err != nil {
+		return fmt.Errorf("chain %s: %w", r.chain, err)
+	}
 	r.reset()
+	return nil
+}
+
+// foreseen is an error if walks through the tables that the engine has of its first program are not those that the synthesis foresees.
+func foreseen(p *programpb.Program, walks []*programpb.Walk) error {
+	for i, s := range p.GetSegments() {
+		for _, t := range []*programpb.Table{s.GetTable(), s.GetLow()} {
+			if t == nil {
+				continue
+			}
+			low := t == s.GetLow()
+			var engine trees.Walk
+			if len(walks) > 0 && walks[0].GetSegment() == uint32(i) && walks[0].GetLow() == low {
+				engine = trees.Walk{Steps: float64(walks[0].GetSteps()), Longest: int(walks[0].GetLongest())}
+				walks = walks[1:]
+			}
+			if want := trees.Of(t, low); engine != want {
+				return fmt.Errorf("segment %s, low %t: walks of the engine are %+v, foreseen are %+v", s.GetName(), low, engine, want)
+			}
+		}
+	}
 	return nil
 }
 

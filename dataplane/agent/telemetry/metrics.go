@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ var (
 	programsRefused = metric("programs_refused_total", "Programs that the engine refused or died of.")
 	programBuild    = metric("program_build_seconds", "Time that the tables of the last program took to build.")
 	programSwap     = metric("program_swap_seconds", "Time until every core ran the last program.")
+	programWalk     = metric("program_walk_steps", "Nodes and groups of boxes that a look-up reads on average, in the trees of the last program.", "segment", "packets")
+	programLongest  = metric("program_longest_walk_steps", "Nodes and groups of boxes that a look-up reads at most, whatever the packet.", "segment", "packets")
 
 	portRxPackets = metric("interface_received_packets_total", "Packets received.", "interface")
 	portRxBytes   = metric("interface_received_bytes_total", "Bytes received.", "interface")
@@ -136,6 +139,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if loaded := s.State.Loaded; loaded != nil {
 		e.gauge(programBuild, float64(loaded.GetBuildNs())/1e9)
 		e.gauge(programSwap, float64(loaded.GetSwapNs())/1e9)
+		if p := s.State.Program; p != nil && p.Hash == hex.EncodeToString(loaded.GetHash()) {
+			e.walks(p, loaded.GetWalks())
+		}
 	}
 	e.attempts(shardMoves, c.Moves)
 	c.Blocked.Collect(out)
@@ -190,6 +196,17 @@ func (e exposition) ports(s *programpb.Stats) {
 		e.counter(portMarked, p.GetMarked(), p.GetInterface())
 		e.counter(portStrays, p.GetStrays(), p.GetInterface())
 		e.counter(contradicting, offload.Contradictions(p), p.GetInterface())
+	}
+}
+
+func (e exposition) walks(p *delivery.Program, walks []*programpb.Walk) {
+	for _, w := range walks {
+		segment, packets := p.GetSegments()[w.GetSegment()].GetName(), "most"
+		if w.GetLow() {
+			packets = "apart"
+		}
+		e.gauge(programWalk, float64(w.GetSteps()), segment, packets)
+		e.gauge(programLongest, float64(w.GetLongest()), segment, packets)
 	}
 }
 

@@ -120,7 +120,9 @@ func TestClassesBeyondTheBoundAreOneSeries(t *testing.T) {
 func TestWithoutAnEngineTheMetricsSaySo(t *testing.T) {
 	s := testSeen(t)
 	s.Before, s.Now = nil, nil
-	if got := scrape(t, s, engine.ErrNone); !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") {
+	s.State.Hash, s.State.Program = "", nil
+	got := scrape(t, s, engine.ErrNone)
+	if !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") || strings.Contains(got, "walk_steps") {
 		t.Errorf("got\n%s", got)
 	}
 }

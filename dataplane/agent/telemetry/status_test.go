@@ -69,7 +69,9 @@ func testSeen(t *testing.T) *Seen {
 		State: rollout.State{
 			Wanted:  rollout.Wanted{Instance: agenttest.Instance("edge-1"), Program: p},
 			Version: "0.1.0", Hash: p.Hash, Program: p,
-			Loaded: &programpb.Loaded{BuildNs: 2_000_000, SwapNs: 30_000}, Loads: 1,
+			Loaded: &programpb.Loaded{
+				Hash: hash, BuildNs: 2_000_000, SwapNs: 30_000, Walks: []*programpb.Walk{{Steps: 7.5, Longest: 17}, {Low: true, Steps: 3, Longest: 3}},
+			}, Loads: 1,
 		},
 		Before: sample(1, 10),
 		Now:    sample(6, 20),

@@ -308,6 +308,11 @@ float sn_table_steps(const struct sn_table *table)
 	return table->tree != NULL ? sn_tree_steps(table->tree) : 0;
 }
 
+uint32_t sn_table_longest(const struct sn_table *table)
+{
+	return table->tree != NULL ? sn_tree_longest(table->tree) : 0;
+}
+
 size_t sn_table_size(const struct sn_table *table)
 {
 	return sizeof(*table) + (table->tree ? sn_tree_size(table->tree) : 0) +

@@ -70,6 +70,9 @@ bool sn_table_is_slow(const struct sn_table *table);
  * each tree beside the first. 0: the table has no trees. */
 float sn_table_steps(const struct sn_table *table);
 
+/* How many it reads at most, whatever the key. 0: the table has no trees. */
+uint32_t sn_table_longest(const struct sn_table *table);
+
 /* Bytes that the table takes. */
 size_t sn_table_size(const struct sn_table *table);
 

@@ -10,6 +10,9 @@
  * about a group of a leaf. Keys are expected where the boxes are, evenly. Large
  * nodes are judged by a sample of their boxes: the build must be fast, for a
  * changed rule waits for it.
+ *
+ * The synthesis foresees the trees (dataplane/synth/trees), and decides by them: what changes here changes
+ * there.
  */
 
 #include "sn_table_cut.h"

@@ -57,6 +57,7 @@ bool sn_tree_is_list(const struct sn_tree *tree);
 bool sn_tree_has_nodes(const struct sn_tree *tree);
 size_t sn_tree_size(const struct sn_tree *tree);
 float sn_tree_steps(const struct sn_tree *tree);
+uint32_t sn_tree_longest(const struct sn_tree *tree);
 void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes, unsigned int n);
 
 /* One dimension: see sn_table_lpm.c. */

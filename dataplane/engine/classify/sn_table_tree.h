@@ -79,10 +79,11 @@ struct sn_tree {
 	enum sn_isa isa;
 	uint32_t n_roots;
 	uint64_t roots[SN_ROOTS_MAX];
-	float *costs; /* of a node's cut when it was chosen, by base; looked up by the next build only */
-	bool divided; /* there are several trees, or could be */
-	float steps;  /* of a walk, on average: see sn_table_steps() */
-	float chosen; /* the steps when `divided` was chosen */
+	float *costs;	  /* of a node's cut when it was chosen, by base; looked up by the next build only */
+	bool divided;	  /* there are several trees, or could be */
+	float steps;	  /* of a walk, on average: see sn_table_steps() */
+	float chosen;	  /* the steps when `divided` was chosen */
+	uint32_t longest; /* see sn_table_longest() */
 	size_t size;
 };
 

@@ -105,13 +105,33 @@ static float average_steps(const struct sn_tree *tree, const struct sn_boxes *bo
 	return (float)steps / (float)n + FURTHER * (float)(tree->n_roots - 1);
 }
 
+/* Of walks from an entry on. Children beside each other that are the same are one. */
+static uint32_t longest_from(const struct sn_tree *tree, uint64_t entry)
+{
+	const uint64_t *children = &tree->memory[sn_entry_base(entry)];
+	uint32_t longest = 0;
+
+	if (!(entry & SN_ENTRY_NODE))
+		return sn_entry_groups(entry);
+	for (uint32_t v = 0; v < 1u << sn_entry_width(entry); v++) {
+		uint32_t steps =
+			v > 0 && children[v] == children[v - 1] ? 0 : longest_from(tree, children[v]);
+
+		longest = steps > longest ? steps : longest;
+	}
+	return longest + 1;
+}
+
 static struct sn_tree *make(const struct sn_boxes *boxes, const struct sn_division *division,
 			    const struct sn_tree *like, enum sn_isa isa, struct sn_error *err)
 {
 	struct sn_tree *tree = sn_tree_build(boxes, division, like, isa, err);
 
-	if (tree != NULL)
-		tree->steps = tree->chosen = average_steps(tree, boxes);
+	if (tree == NULL)
+		return NULL;
+	tree->steps = tree->chosen = average_steps(tree, boxes);
+	for (uint32_t r = 0; r < tree->n_roots; r++)
+		tree->longest += longest_from(tree, tree->roots[r]);
 	return tree;
 }
 
@@ -149,4 +169,9 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 float sn_tree_steps(const struct sn_tree *tree)
 {
 	return tree->steps;
+}
+
+uint32_t sn_tree_longest(const struct sn_tree *tree)
+{
+	return tree->longest;
 }

@@ -437,6 +437,36 @@ int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
 	return 0;
 }
 
+/* Notes the walks through a table, if there are any. */
+static void note_walks(Sinter__Program__V1__Loaded *reply, uint32_t segment, bool low,
+		       const struct sn_table *table)
+{
+	Sinter__Program__V1__Walk *walk;
+
+	if (table == NULL || sn_table_longest(table) == 0)
+		return;
+	walk = reply->walks[reply->n_walks++];
+	walk->segment = segment;
+	walk->low = low;
+	walk->steps = sn_table_steps(table);
+	walk->longest = sn_table_longest(table);
+}
+
+void sn_report_walks(const struct sn_engine *engine, struct sn_arena *arena,
+		     Sinter__Program__V1__Loaded *reply)
+{
+	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
+
+	reply->walks = SN_NEW_ARRAY(arena, Sinter__Program__V1__Walk, sinter__program__v1__walk__init,
+				    2 * (size_t)program->n_segments);
+	if (reply->walks == NULL)
+		return;
+	for (uint32_t s = 0; s < program->n_segments; s++) {
+		note_walks(reply, s, false, program->segments[s].table.table);
+		note_walks(reply, s, true, program->segments[s].low.table);
+	}
+}
+
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, struct sn_error *err)
 {

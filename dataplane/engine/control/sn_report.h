@@ -26,6 +26,10 @@ int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
 			Sinter__Program__V1__HelloReply *reply, struct sn_error *err);
 
+/* Walks through the tables of the program in force. None without memory: the program runs all the same. */
+void sn_report_walks(const struct sn_engine *engine, struct sn_arena *arena,
+		     Sinter__Program__V1__Loaded *reply);
+
 /* These two hold the workers while they copy. */
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, struct sn_error *err);

@@ -156,6 +156,7 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 	reply->swap_ns = loaded.swap_ns;
 	reply->sessions_kept = loaded.sessions_kept;
 	reply->sessions_dropped = loaded.sessions_dropped;
+	sn_report_walks(requests->engine, &requests->arena, reply);
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_LOAD;
 	response->load = reply;
 	return 0;

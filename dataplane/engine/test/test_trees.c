@@ -117,10 +117,60 @@ static void walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both
 	}
 }
 
+/* Each box holds the next one in both addresses. Few of them are a list. */
+static void the_longest_walk_through_a_list_is_all_of_its_groups(void **unused)
+{
+	static const uint32_t groups[] = {1, 2};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		struct set set;
+		struct sn_error err;
+		struct sn_table *table;
+
+		set_init(&set, SET_DIMS, 1, 3);
+		for (uint32_t low = 1; low <= 8 * groups[i]; low++)
+			set_add(&set,
+				(uint32_t[]){low, UINT32_MAX - low, low, UINT32_MAX - low, 0, 65536, 0,
+					     65536},
+				NULL);
+		set_add(&set, (uint32_t[]){0, UINT32_MAX, 0, UINT32_MAX, 0, 65536, 0, 65536}, NULL);
+		table = sn_table_create(&set.spec, &err);
+		assert_non_null(table);
+		assert_string_equal(sn_table_kind(table), "linear");
+		assert_int_equal(sn_table_longest(table), groups[i]);
+		sn_table_free(table);
+		set_free(&set);
+	}
+}
+
+static void the_longest_walk_is_no_shorter_than_the_average(void **unused)
+{
+	static const char *const names[] = {"acl1_251", "acl1_713", "acl1_8550", "fw1_713"};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const float further = 3 * 2; /* steps of the average that are no walk */
+		struct set set;
+		struct sn_error err;
+		struct sn_table *table;
+
+		read_classbench(&set, names[i]);
+		table = sn_table_create(&set.spec, &err);
+		assert_non_null(table);
+		assert_true((float)sn_table_longest(table) > sn_table_steps(table) - further);
+		assert_true(sn_table_longest(table) < 32);
+		sn_table_free(table);
+		set_free(&set);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both),
+		cmocka_unit_test(the_longest_walk_through_a_list_is_all_of_its_groups),
+		cmocka_unit_test(the_longest_walk_is_no_shorter_than_the_average),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,11 +85,12 @@ void bench_print_classifiers(const struct bench *bench)
 			const struct sn_table *table = program->segments[s].table.table;
 
 			printf("%s{\"program\":%u,\"segment\":\"%s\",\"kind\":\"%s\",\"bytes\":%zu,\"steps\":"
-			       "%.1f}",
+			       "%.1f,\"longest\":%u}",
 			       comma, i, program->segments[s].name,
 			       table != NULL ? sn_table_kind(table) : "constant",
 			       table != NULL ? sn_table_size(table) : 0,
-			       table != NULL ? (double)sn_table_steps(table) : 0);
+			       table != NULL ? (double)sn_table_steps(table) : 0,
+			       table != NULL ? sn_table_longest(table) : 0);
 			comma = ",";
 		}
 	}

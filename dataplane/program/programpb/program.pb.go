@@ -606,7 +606,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56, 0}
+	return file_program_proto_rawDescGZIP(), []int{57, 0}
 }
 
 type FlowCapabilities_Matching int32
@@ -661,7 +661,7 @@ func (x FlowCapabilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Matching.Descriptor instead.
 func (FlowCapabilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65, 0}
+	return file_program_proto_rawDescGZIP(), []int{66, 0}
 }
 
 type FlowCapabilities_Fragments int32
@@ -710,7 +710,7 @@ func (x FlowCapabilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Fragments.Descriptor instead.
 func (FlowCapabilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65, 1}
+	return file_program_proto_rawDescGZIP(), []int{66, 1}
 }
 
 type FlowRule_Action int32
@@ -762,7 +762,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71, 0}
+	return file_program_proto_rawDescGZIP(), []int{72, 0}
 }
 
 type FlowState_Verdict int32
@@ -811,7 +811,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76, 0}
+	return file_program_proto_rawDescGZIP(), []int{77, 0}
 }
 
 type GiveShards_Step int32
@@ -870,7 +870,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82, 0}
+	return file_program_proto_rawDescGZIP(), []int{83, 0}
 }
 
 type TakeShards_Step int32
@@ -922,7 +922,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{84, 0}
+	return file_program_proto_rawDescGZIP(), []int{85, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -3923,6 +3923,7 @@ type Loaded struct {
 	SwapNs          uint64                 `protobuf:"varint,3,opt,name=swap_ns,json=swapNs,proto3" json:"swap_ns,omitempty"`    // until every worker ran the new program
 	SessionsKept    uint64                 `protobuf:"varint,4,opt,name=sessions_kept,json=sessionsKept,proto3" json:"sessions_kept,omitempty"`
 	SessionsDropped uint64                 `protobuf:"varint,5,opt,name=sessions_dropped,json=sessionsDropped,proto3" json:"sessions_dropped,omitempty"`
+	Walks           []*Walk                `protobuf:"bytes,6,rep,name=walks,proto3" json:"walks,omitempty"` // of the tables that are trees, segment by segment: see docs/classifier.md
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3992,6 +3993,82 @@ func (x *Loaded) GetSessionsDropped() uint64 {
 	return 0
 }
 
+func (x *Loaded) GetWalks() []*Walk {
+	if x != nil {
+		return x.Walks
+	}
+	return nil
+}
+
+// Walk is how many nodes and groups of boxes look-ups in a segment's table read.
+type Walk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Segment       uint32                 `protobuf:"varint,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	Low           bool                   `protobuf:"varint,2,opt,name=low,proto3" json:"low,omitempty"`         // in Segment.low
+	Steps         float32                `protobuf:"fixed32,3,opt,name=steps,proto3" json:"steps,omitempty"`    // on average, if packets are where the boxes are, and 3 for each tree beside the first
+	Longest       uint32                 `protobuf:"varint,4,opt,name=longest,proto3" json:"longest,omitempty"` // at most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Walk) Reset() {
+	*x = Walk{}
+	mi := &file_program_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Walk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Walk) ProtoMessage() {}
+
+func (x *Walk) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Walk.ProtoReflect.Descriptor instead.
+func (*Walk) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Walk) GetSegment() uint32 {
+	if x != nil {
+		return x.Segment
+	}
+	return 0
+}
+
+func (x *Walk) GetLow() bool {
+	if x != nil {
+		return x.Low
+	}
+	return false
+}
+
+func (x *Walk) GetSteps() float32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *Walk) GetLongest() uint32 {
+	if x != nil {
+		return x.Longest
+	}
+	return 0
+}
+
 type GetStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Loads         bool                   `protobuf:"varint,1,opt,name=loads,proto3" json:"loads,omitempty"` // without classes, counters and tables: for clients that ask often
@@ -4001,7 +4078,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4090,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4103,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -4056,7 +4133,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4145,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4158,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -4190,7 +4267,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4279,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4292,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -4319,7 +4396,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4408,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4421,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -4373,7 +4450,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4462,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4475,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -4443,7 +4520,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4532,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4545,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DropStats) GetReason() string {
@@ -4515,7 +4592,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4604,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4617,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TableStats) GetName() string {
@@ -4619,7 +4696,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4631,7 +4708,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4644,7 +4721,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -4751,7 +4828,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4763,7 +4840,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4776,7 +4853,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -4860,7 +4937,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +4949,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +4962,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -4912,7 +4989,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +5001,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5014,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -4965,7 +5042,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4977,7 +5054,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4990,7 +5067,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -5025,7 +5102,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5114,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5127,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -5084,7 +5161,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5096,7 +5173,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5109,7 +5186,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -5140,7 +5217,7 @@ type StateEvent struct {
 
 func (x *StateEvent) Reset() {
 	*x = StateEvent{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5152,7 +5229,7 @@ func (x *StateEvent) String() string {
 func (*StateEvent) ProtoMessage() {}
 
 func (x *StateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5165,7 +5242,7 @@ func (x *StateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEvent.ProtoReflect.Descriptor instead.
 func (*StateEvent) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StateEvent) GetSource() uint32 {
@@ -5204,7 +5281,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5216,7 +5293,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5229,7 +5306,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 type NeighborList struct {
@@ -5241,7 +5318,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5253,7 +5330,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5266,7 +5343,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -5289,7 +5366,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5301,7 +5378,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5314,7 +5391,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -5362,7 +5439,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5374,7 +5451,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5387,7 +5464,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -5413,7 +5490,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5502,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5515,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -5468,7 +5545,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5480,7 +5557,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5493,7 +5570,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Session) GetRun() string {
@@ -5596,7 +5673,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5608,7 +5685,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5621,7 +5698,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -5676,7 +5753,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +5765,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +5778,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -5732,7 +5809,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5744,7 +5821,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5757,7 +5834,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -5810,7 +5887,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5822,7 +5899,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5835,7 +5912,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 type Traced struct {
@@ -5851,7 +5928,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5863,7 +5940,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5876,7 +5953,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -5930,7 +6007,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5942,7 +6019,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5955,7 +6032,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -6024,7 +6101,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6036,7 +6113,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6049,7 +6126,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -6078,7 +6155,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6090,7 +6167,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6103,7 +6180,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -6142,7 +6219,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6154,7 +6231,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6167,7 +6244,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -6181,7 +6258,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6193,7 +6270,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6206,7 +6283,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -6226,7 +6303,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6238,7 +6315,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6251,7 +6328,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -6279,7 +6356,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6291,7 +6368,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6304,7 +6381,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -6327,7 +6404,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6339,7 +6416,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6352,7 +6429,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -6380,7 +6457,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6392,7 +6469,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6405,7 +6482,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -6424,7 +6501,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6436,7 +6513,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6449,7 +6526,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -6473,7 +6550,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6485,7 +6562,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6498,7 +6575,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Device) GetInterface() string {
@@ -6565,7 +6642,7 @@ type FlowCapabilities struct {
 
 func (x *FlowCapabilities) Reset() {
 	*x = FlowCapabilities{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6577,7 +6654,7 @@ func (x *FlowCapabilities) String() string {
 func (*FlowCapabilities) ProtoMessage() {}
 
 func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6590,7 +6667,7 @@ func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowCapabilities) GetRefused() string {
@@ -6694,7 +6771,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6706,7 +6783,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6719,7 +6796,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -6747,7 +6824,7 @@ type HashCapabilities struct {
 
 func (x *HashCapabilities) Reset() {
 	*x = HashCapabilities{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6759,7 +6836,7 @@ func (x *HashCapabilities) String() string {
 func (*HashCapabilities) ProtoMessage() {}
 
 func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6772,7 +6849,7 @@ func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashCapabilities.ProtoReflect.Descriptor instead.
 func (*HashCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *HashCapabilities) GetKey() bool {
@@ -6811,7 +6888,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6823,7 +6900,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6836,7 +6913,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -6880,7 +6957,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6892,7 +6969,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6905,7 +6982,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -6961,7 +7038,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6973,7 +7050,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6986,7 +7063,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -7021,7 +7098,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7033,7 +7110,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7046,7 +7123,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -7126,7 +7203,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7138,7 +7215,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7151,7 +7228,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -7194,7 +7271,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7206,7 +7283,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7219,7 +7296,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -7260,7 +7337,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7272,7 +7349,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7285,7 +7362,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -7308,7 +7385,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7320,7 +7397,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7333,7 +7410,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -7388,7 +7465,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7400,7 +7477,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7413,7 +7490,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -7472,7 +7549,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7484,7 +7561,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7497,7 +7574,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -7529,7 +7606,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7541,7 +7618,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7554,7 +7631,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -7582,7 +7659,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7594,7 +7671,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7607,7 +7684,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Peer) GetName() string {
@@ -7641,7 +7718,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7653,7 +7730,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7666,7 +7743,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -7696,7 +7773,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7708,7 +7785,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7721,7 +7798,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -7767,7 +7844,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7779,7 +7856,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7792,7 +7869,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82}
+	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -7850,7 +7927,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7862,7 +7939,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7875,7 +7952,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{83}
+	return file_program_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -7935,7 +8012,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7947,7 +8024,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7960,7 +8037,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{84}
+	return file_program_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -8038,7 +8115,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8050,7 +8127,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8063,7 +8140,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{85}
+	return file_program_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -8105,7 +8182,7 @@ type PartitionShards struct {
 
 func (x *PartitionShards) Reset() {
 	*x = PartitionShards{}
-	mi := &file_program_proto_msgTypes[86]
+	mi := &file_program_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8117,7 +8194,7 @@ func (x *PartitionShards) String() string {
 func (*PartitionShards) ProtoMessage() {}
 
 func (x *PartitionShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[86]
+	mi := &file_program_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8130,7 +8207,7 @@ func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
 func (*PartitionShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{86}
+	return file_program_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PartitionShards) GetPartitioning() *Partitioning {
@@ -8150,7 +8227,7 @@ type ShardsPartitioned struct {
 
 func (x *ShardsPartitioned) Reset() {
 	*x = ShardsPartitioned{}
-	mi := &file_program_proto_msgTypes[87]
+	mi := &file_program_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8162,7 +8239,7 @@ func (x *ShardsPartitioned) String() string {
 func (*ShardsPartitioned) ProtoMessage() {}
 
 func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[87]
+	mi := &file_program_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8175,7 +8252,7 @@ func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
 func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{87}
+	return file_program_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ShardsPartitioned) GetUnhashed() []string {
@@ -8193,7 +8270,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[88]
+	mi := &file_program_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8205,7 +8282,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[88]
+	mi := &file_program_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8218,7 +8295,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{88}
+	return file_program_proto_rawDescGZIP(), []int{89}
 }
 
 type FlowCapabilities_FieldMatching struct {
@@ -8231,7 +8308,7 @@ type FlowCapabilities_FieldMatching struct {
 
 func (x *FlowCapabilities_FieldMatching) Reset() {
 	*x = FlowCapabilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[89]
+	mi := &file_program_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8243,7 +8320,7 @@ func (x *FlowCapabilities_FieldMatching) String() string {
 func (*FlowCapabilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[89]
+	mi := &file_program_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8256,7 +8333,7 @@ func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65, 0}
+	return file_program_proto_rawDescGZIP(), []int{66, 0}
 }
 
 func (x *FlowCapabilities_FieldMatching) GetField() Field {
@@ -8524,13 +8601,19 @@ const file_program_proto_rawDesc = "" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x18\n" +
 	"\x05first\x18\x03 \x03(\aB\x02\x10\x01R\x05first\x12\x16\n" +
 	"\x04last\x18\x04 \x03(\aB\x02\x10\x01R\x04last\x12\x1a\n" +
-	"\x06number\x18\x05 \x03(\rB\x02\x10\x01R\x06number\"\xa0\x01\n" +
+	"\x06number\x18\x05 \x03(\rB\x02\x10\x01R\x06number\"\xcf\x01\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x19\n" +
 	"\bbuild_ns\x18\x02 \x01(\x04R\abuildNs\x12\x17\n" +
 	"\aswap_ns\x18\x03 \x01(\x04R\x06swapNs\x12#\n" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
-	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\" \n" +
+	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\x12-\n" +
+	"\x05walks\x18\x06 \x03(\v2\x17.sinter.program.v1.WalkR\x05walks\"b\n" +
+	"\x04Walk\x12\x18\n" +
+	"\asegment\x18\x01 \x01(\rR\asegment\x12\x10\n" +
+	"\x03low\x18\x02 \x01(\bR\x03low\x12\x14\n" +
+	"\x05steps\x18\x03 \x01(\x02R\x05steps\x12\x18\n" +
+	"\alongest\x18\x04 \x01(\rR\alongest\" \n" +
 	"\bGetStats\x12\x14\n" +
 	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xdb\x04\n" +
 	"\x05Stats\x12\x12\n" +
@@ -9012,7 +9095,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
 var file_program_proto_goTypes = []any{
 	(Dependence)(0),                        // 0: sinter.program.v1.Dependence
 	(Field)(0),                             // 1: sinter.program.v1.Field
@@ -9057,89 +9140,90 @@ var file_program_proto_goTypes = []any{
 	(*Load)(nil),                           // 40: sinter.program.v1.Load
 	(*FibChange)(nil),                      // 41: sinter.program.v1.FibChange
 	(*Loaded)(nil),                         // 42: sinter.program.v1.Loaded
-	(*GetStats)(nil),                       // 43: sinter.program.v1.GetStats
-	(*Stats)(nil),                          // 44: sinter.program.v1.Stats
-	(*PortStats)(nil),                      // 45: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                   // 46: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                     // 47: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                      // 48: sinter.program.v1.DropStats
-	(*TableStats)(nil),                     // 49: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                    // 50: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                     // 51: sinter.program.v1.ShardStats
-	(*Inject)(nil),                         // 52: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),                 // 53: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                       // 54: sinter.program.v1.Injected
-	(*OutPacket)(nil),                      // 55: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                         // 56: sinter.program.v1.DropOf
-	(*StateEvent)(nil),                     // 57: sinter.program.v1.StateEvent
-	(*GetNeighbors)(nil),                   // 58: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                   // 59: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),                  // 60: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                    // 61: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                    // 62: sinter.program.v1.SessionList
-	(*Session)(nil),                        // 63: sinter.program.v1.Session
-	(*StartTrace)(nil),                     // 64: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                   // 65: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                   // 66: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                      // 67: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                         // 68: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                   // 69: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                    // 70: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                    // 71: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                      // 72: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                     // 73: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                      // 74: sinter.program.v1.ShardMove
-	(*Moved)(nil),                          // 75: sinter.program.v1.Moved
-	(*Marks)(nil),                          // 76: sinter.program.v1.Marks
-	(*GetDevices)(nil),                     // 77: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                     // 78: sinter.program.v1.DeviceList
-	(*Device)(nil),                         // 79: sinter.program.v1.Device
-	(*FlowCapabilities)(nil),               // 80: sinter.program.v1.FlowCapabilities
-	(*FlowRefusal)(nil),                    // 81: sinter.program.v1.FlowRefusal
-	(*HashCapabilities)(nil),               // 82: sinter.program.v1.HashCapabilities
-	(*UpdateFlows)(nil),                    // 83: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                       // 84: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                       // 85: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                       // 86: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                       // 87: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                   // 88: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                       // 89: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                       // 90: sinter.program.v1.FlowList
-	(*FlowState)(nil),                      // 91: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                   // 92: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                       // 93: sinter.program.v1.SetPeers
-	(*Peer)(nil),                           // 94: sinter.program.v1.Peer
-	(*PeerInterface)(nil),                  // 95: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                    // 96: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                     // 97: sinter.program.v1.GiveShards
-	(*Given)(nil),                          // 98: sinter.program.v1.Given
-	(*TakeShards)(nil),                     // 99: sinter.program.v1.TakeShards
-	(*Taken)(nil),                          // 100: sinter.program.v1.Taken
-	(*PartitionShards)(nil),                // 101: sinter.program.v1.PartitionShards
-	(*ShardsPartitioned)(nil),              // 102: sinter.program.v1.ShardsPartitioned
-	(*Shutdown)(nil),                       // 103: sinter.program.v1.Shutdown
-	(*FlowCapabilities_FieldMatching)(nil), // 104: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*Observation)(nil),                    // 105: sinter.program.v1.Observation
-	(*SubscriberLimits)(nil),               // 106: sinter.program.v1.SubscriberLimits
-	(*ReservedPorts)(nil),                  // 107: sinter.program.v1.ReservedPorts
-	(*Meter)(nil),                          // 108: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 109: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 110: sinter.program.v1.Tracking
-	(*Inspector)(nil),                      // 111: sinter.program.v1.Inspector
-	(*Track)(nil),                          // 112: sinter.program.v1.Track
-	(*Admit)(nil),                          // 113: sinter.program.v1.Admit
-	(*TranslateError)(nil),                 // 114: sinter.program.v1.TranslateError
-	(*Inspect)(nil),                        // 115: sinter.program.v1.Inspect
-	(*SetBackends)(nil),                    // 116: sinter.program.v1.SetBackends
-	(*GetTop)(nil),                         // 117: sinter.program.v1.GetTop
-	(*ReadFlows)(nil),                      // 118: sinter.program.v1.ReadFlows
-	(*BackendsSet)(nil),                    // 119: sinter.program.v1.BackendsSet
-	(*TopList)(nil),                        // 120: sinter.program.v1.TopList
-	(*FlowRecords)(nil),                    // 121: sinter.program.v1.FlowRecords
-	(*ObservationStats)(nil),               // 122: sinter.program.v1.ObservationStats
-	(*SubscriberStats)(nil),                // 123: sinter.program.v1.SubscriberStats
-	(*MeterStats)(nil),                     // 124: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),                   // 125: sinter.program.v1.InspectStats
+	(*Walk)(nil),                           // 43: sinter.program.v1.Walk
+	(*GetStats)(nil),                       // 44: sinter.program.v1.GetStats
+	(*Stats)(nil),                          // 45: sinter.program.v1.Stats
+	(*PortStats)(nil),                      // 46: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                   // 47: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                     // 48: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                      // 49: sinter.program.v1.DropStats
+	(*TableStats)(nil),                     // 50: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                    // 51: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                     // 52: sinter.program.v1.ShardStats
+	(*Inject)(nil),                         // 53: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),                 // 54: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                       // 55: sinter.program.v1.Injected
+	(*OutPacket)(nil),                      // 56: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                         // 57: sinter.program.v1.DropOf
+	(*StateEvent)(nil),                     // 58: sinter.program.v1.StateEvent
+	(*GetNeighbors)(nil),                   // 59: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                   // 60: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),                  // 61: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                    // 62: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                    // 63: sinter.program.v1.SessionList
+	(*Session)(nil),                        // 64: sinter.program.v1.Session
+	(*StartTrace)(nil),                     // 65: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                   // 66: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                   // 67: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                      // 68: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                         // 69: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                   // 70: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                    // 71: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                    // 72: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                      // 73: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                     // 74: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                      // 75: sinter.program.v1.ShardMove
+	(*Moved)(nil),                          // 76: sinter.program.v1.Moved
+	(*Marks)(nil),                          // 77: sinter.program.v1.Marks
+	(*GetDevices)(nil),                     // 78: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                     // 79: sinter.program.v1.DeviceList
+	(*Device)(nil),                         // 80: sinter.program.v1.Device
+	(*FlowCapabilities)(nil),               // 81: sinter.program.v1.FlowCapabilities
+	(*FlowRefusal)(nil),                    // 82: sinter.program.v1.FlowRefusal
+	(*HashCapabilities)(nil),               // 83: sinter.program.v1.HashCapabilities
+	(*UpdateFlows)(nil),                    // 84: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                       // 85: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                       // 86: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                       // 87: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                       // 88: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                   // 89: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                       // 90: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                       // 91: sinter.program.v1.FlowList
+	(*FlowState)(nil),                      // 92: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                   // 93: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                       // 94: sinter.program.v1.SetPeers
+	(*Peer)(nil),                           // 95: sinter.program.v1.Peer
+	(*PeerInterface)(nil),                  // 96: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                    // 97: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                     // 98: sinter.program.v1.GiveShards
+	(*Given)(nil),                          // 99: sinter.program.v1.Given
+	(*TakeShards)(nil),                     // 100: sinter.program.v1.TakeShards
+	(*Taken)(nil),                          // 101: sinter.program.v1.Taken
+	(*PartitionShards)(nil),                // 102: sinter.program.v1.PartitionShards
+	(*ShardsPartitioned)(nil),              // 103: sinter.program.v1.ShardsPartitioned
+	(*Shutdown)(nil),                       // 104: sinter.program.v1.Shutdown
+	(*FlowCapabilities_FieldMatching)(nil), // 105: sinter.program.v1.FlowCapabilities.FieldMatching
+	(*Observation)(nil),                    // 106: sinter.program.v1.Observation
+	(*SubscriberLimits)(nil),               // 107: sinter.program.v1.SubscriberLimits
+	(*ReservedPorts)(nil),                  // 108: sinter.program.v1.ReservedPorts
+	(*Meter)(nil),                          // 109: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 110: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 111: sinter.program.v1.Tracking
+	(*Inspector)(nil),                      // 112: sinter.program.v1.Inspector
+	(*Track)(nil),                          // 113: sinter.program.v1.Track
+	(*Admit)(nil),                          // 114: sinter.program.v1.Admit
+	(*TranslateError)(nil),                 // 115: sinter.program.v1.TranslateError
+	(*Inspect)(nil),                        // 116: sinter.program.v1.Inspect
+	(*SetBackends)(nil),                    // 117: sinter.program.v1.SetBackends
+	(*GetTop)(nil),                         // 118: sinter.program.v1.GetTop
+	(*ReadFlows)(nil),                      // 119: sinter.program.v1.ReadFlows
+	(*BackendsSet)(nil),                    // 120: sinter.program.v1.BackendsSet
+	(*TopList)(nil),                        // 121: sinter.program.v1.TopList
+	(*FlowRecords)(nil),                    // 122: sinter.program.v1.FlowRecords
+	(*ObservationStats)(nil),               // 123: sinter.program.v1.ObservationStats
+	(*SubscriberStats)(nil),                // 124: sinter.program.v1.SubscriberStats
+	(*MeterStats)(nil),                     // 125: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),                   // 126: sinter.program.v1.InspectStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -9148,19 +9232,19 @@ var file_program_proto_depIdxs = []int32{
 	22,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
 	33,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
 	23,  // 5: sinter.program.v1.Program.fibs:type_name -> sinter.program.v1.Fib
-	105, // 6: sinter.program.v1.Program.observations:type_name -> sinter.program.v1.Observation
-	106, // 7: sinter.program.v1.Program.subscribers:type_name -> sinter.program.v1.SubscriberLimits
+	106, // 6: sinter.program.v1.Program.observations:type_name -> sinter.program.v1.Observation
+	107, // 7: sinter.program.v1.Program.subscribers:type_name -> sinter.program.v1.SubscriberLimits
 	18,  // 8: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
 	17,  // 9: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
 	2,   // 10: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
 	20,  // 11: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
 	0,   // 12: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
 	0,   // 13: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	107, // 14: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
-	108, // 15: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	109, // 16: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	110, // 17: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	111, // 18: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
+	108, // 14: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
+	109, // 15: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	110, // 16: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	111, // 17: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	112, // 18: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
 	26,  // 19: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
 	26,  // 20: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
 	28,  // 21: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
@@ -9172,117 +9256,118 @@ var file_program_proto_depIdxs = []int32{
 	29,  // 27: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
 	31,  // 28: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
 	30,  // 29: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	112, // 30: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	113, // 30: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
 	2,   // 31: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
 	32,  // 32: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	113, // 33: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	114, // 33: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
 	32,  // 34: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	114, // 35: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	115, // 36: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	115, // 35: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	116, // 36: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
 	1,   // 37: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
 	6,   // 38: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
 	36,  // 39: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
 	40,  // 40: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	43,  // 41: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	52,  // 42: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	103, // 43: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	58,  // 44: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	61,  // 45: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	64,  // 46: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 47: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	72,  // 48: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	73,  // 49: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	77,  // 50: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	83,  // 51: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	89,  // 52: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	92,  // 53: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	97,  // 54: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	99,  // 55: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	93,  // 56: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	101, // 57: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	116, // 58: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	117, // 59: sinter.program.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
-	118, // 60: sinter.program.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
+	44,  // 41: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	53,  // 42: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	104, // 43: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	59,  // 44: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	62,  // 45: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	65,  // 46: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	68,  // 47: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	73,  // 48: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	74,  // 49: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	78,  // 50: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	84,  // 51: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	90,  // 52: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	93,  // 53: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	98,  // 54: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	100, // 55: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	94,  // 56: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	102, // 57: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	117, // 58: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	118, // 59: sinter.program.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
+	119, // 60: sinter.program.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
 	37,  // 61: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
 	42,  // 62: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	44,  // 63: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	54,  // 64: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	59,  // 65: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	62,  // 66: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	66,  // 67: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	68,  // 68: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	75,  // 69: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	78,  // 70: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	88,  // 71: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	90,  // 72: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	98,  // 73: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	100, // 74: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	102, // 75: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	119, // 76: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	120, // 77: sinter.program.v1.Response.top:type_name -> sinter.program.v1.TopList
-	121, // 78: sinter.program.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
+	45,  // 63: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	55,  // 64: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	60,  // 65: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	63,  // 66: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	67,  // 67: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	69,  // 68: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	76,  // 69: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	79,  // 70: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	89,  // 71: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	91,  // 72: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	99,  // 73: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	101, // 74: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	103, // 75: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	120, // 76: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	121, // 77: sinter.program.v1.Response.top:type_name -> sinter.program.v1.TopList
+	122, // 78: sinter.program.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
 	38,  // 79: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
 	39,  // 80: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	76,  // 81: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	77,  // 81: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
 	7,   // 82: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	76,  // 83: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	77,  // 83: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
 	41,  // 84: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	45,  // 85: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	46,  // 86: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	47,  // 87: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	48,  // 88: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	49,  // 89: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	50,  // 90: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	51,  // 91: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	122, // 92: sinter.program.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
-	123, // 93: sinter.program.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
-	3,   // 94: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	124, // 95: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	125, // 96: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	4,   // 97: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	53,  // 98: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	55,  // 99: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	56,  // 100: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	57,  // 101: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	63,  // 102: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	60,  // 103: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	63,  // 104: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	65,  // 105: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	64,  // 106: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	69,  // 107: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	70,  // 108: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	71,  // 109: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 110: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	74,  // 111: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	79,  // 112: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	80,  // 113: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	82,  // 114: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	104, // 115: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 116: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	81,  // 117: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	84,  // 118: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	85,  // 119: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 120: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	86,  // 121: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	87,  // 122: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 123: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 124: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	91,  // 125: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 126: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	94,  // 127: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	95,  // 128: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 129: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	96,  // 130: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 131: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	96,  // 132: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	39,  // 133: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 134: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 135: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	136, // [136:136] is the sub-list for method output_type
-	136, // [136:136] is the sub-list for method input_type
-	136, // [136:136] is the sub-list for extension type_name
-	136, // [136:136] is the sub-list for extension extendee
-	0,   // [0:136] is the sub-list for field type_name
+	43,  // 85: sinter.program.v1.Loaded.walks:type_name -> sinter.program.v1.Walk
+	46,  // 86: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	47,  // 87: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	48,  // 88: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	49,  // 89: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	50,  // 90: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	51,  // 91: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	52,  // 92: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	123, // 93: sinter.program.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
+	124, // 94: sinter.program.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
+	3,   // 95: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	125, // 96: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	126, // 97: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	4,   // 98: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	54,  // 99: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	56,  // 100: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	57,  // 101: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	58,  // 102: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	64,  // 103: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	61,  // 104: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	64,  // 105: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	66,  // 106: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	65,  // 107: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	70,  // 108: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	71,  // 109: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	72,  // 110: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 111: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	75,  // 112: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	80,  // 113: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	81,  // 114: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	83,  // 115: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	105, // 116: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 117: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	82,  // 118: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	85,  // 119: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	86,  // 120: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 121: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	87,  // 122: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	88,  // 123: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 124: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 125: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	92,  // 126: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 127: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	95,  // 128: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	96,  // 129: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 130: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	97,  // 131: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 132: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	97,  // 133: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 134: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 135: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 136: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	137, // [137:137] is the sub-list for method output_type
+	137, // [137:137] is the sub-list for method input_type
+	137, // [137:137] is the sub-list for extension type_name
+	137, // [137:137] is the sub-list for extension extendee
+	0,   // [0:137] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -9368,7 +9453,7 @@ func file_program_proto_init() {
 		(*Response_Top)(nil),
 		(*Response_FlowRecords)(nil),
 	}
-	file_program_proto_msgTypes[69].OneofWrappers = []any{
+	file_program_proto_msgTypes[70].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -9378,7 +9463,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   90,
+			NumMessages:   91,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,42 @@
+// Package trees foresees how long the engine's walks through a table are. It makes the trees that the engine's classifier makes of the table
+// (dataplane/engine/classify, docs/classifier.md), but without what they hold: the same cuts, the same lists. So a program can be judged before any engine
+// has it.
+package trees
+
+import "github.com/sinter-nfv/sinter/dataplane/program/programpb"
+
+// Walk is what look-ups in a table cost, in steps: a node or a group of 8 boxes that is read.
+type Walk struct {
+	// Steps is how many one takes on average if packets are where the boxes are, and 3 for each tree beside the first.
+	Steps float64
+	// Longest is how many one takes at most, whatever the packet.
+	Longest int
+}
+
+const (
+	group    = 8  // boxes that are compared at once
+	listMax  = 16 // boxes of one column that are compared one after the other
+	maxRoots = 3
+)
+
+// Of foresees the walks through a table. rare: it is a segment's table of the packets apart (Segment.low), which the engine divides
+// more coarsely. A table that becomes a trie, or nothing at all, has none: zero.
+func Of(t *programpb.Table, rare bool) Walk {
+	if viewsFIB(t) {
+		return Walk{}
+	}
+	b := readBoxes(t, rare)
+	if b.n == 0 || b.n > listMax && len(b.ranges) == 1 && len(b.masks) == 0 {
+		return Walk{}
+	}
+	several, surely := b.divide()
+	tree := newTree(b, division{})
+	if surely {
+		tree = newTree(b, several)
+	} else if several.divided && tree.steps > few {
+		if other := newTree(b, several); other.steps < tree.steps {
+			tree = other
+		}
+	}
+	return Walk{float64(tree.steps), tree.longest}
+}

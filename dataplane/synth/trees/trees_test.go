@@ -1,0 +1,129 @@
+package trees
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// That the engine's walks are those that are foreseen here, the differential tests tell of each of their chains.
+
+type box struct{ src, dst, sport, dport [2]uint32 }
+
+var (
+	everyAddress = [2]uint32{0, 1<<32 - 1}
+	everyPort    = [2]uint32{0, 1 << 16} // a fragment has none: 65536
+)
+
+// tableOf is a table of boxes, and one behind them that takes everything.
+func tableOf(list []box) *programpb.Table {
+	t := &programpb.Table{Dims: []programpb.Field{programpb.Field_SRC, programpb.Field_DST, programpb.Field_SPORT, programpb.Field_DPORT}}
+	for _, b := range append(list, box{everyAddress, everyAddress, everyPort, everyPort}) {
+		t.Bounds = append(t.Bounds, b.src[0], b.src[1], b.dst[0], b.dst[1], b.sport[0], b.sport[1], b.dport[0], b.dport[1])
+		t.Classes = append(t.Classes, 0)
+	}
+	return t
+}
+
+func between(r *rand.Rand, most uint32) [2]uint32 {
+	a, b := r.Uint32N(most), r.Uint32N(most)
+	return [2]uint32{min(a, b), max(a, b)}
+}
+
+// hosts are boxes of one source each, wide of anything between two addresses and ports.
+func hosts(r *rand.Rand) box {
+	a := r.Uint32()
+	return box{[2]uint32{a, a}, everyAddress, everyPort, everyPort}
+}
+
+func wide(r *rand.Rand) box {
+	return box{between(r, 1<<32-1), between(r, 1<<32-1), between(r, 1<<16), between(r, 1<<16)}
+}
+
+func listOf(n int, make func(*rand.Rand) box) (list []box) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		list = append(list, make(r))
+	}
+	return list
+}
+
+func TestTablesThatAreNoTreesHaveNoWalks(t *testing.T) {
+	route := func(low uint32) *programpb.BitSet {
+		return &programpb.BitSet{Field: programpb.Field_ROUTE, Ranges: []uint32{low, low}}
+	}
+	for name, table := range map[string]*programpb.Table{
+		"one class":   tableOf(nil),
+		"one address": tableOf(listOf(100, hosts)),
+		"what a FIB says": {
+			Bits: []*programpb.BitSet{route(1), route(2)}, Required: []uint64{1, 2, 0}, Classes: []uint32{0, 1, 2},
+		},
+		"what a FIB says, and a range before it": {
+			Dims: []programpb.Field{programpb.Field_DST}, Bounds: []uint32{7, 7, 0, 1<<32 - 1, 0, 1<<32 - 1},
+			Bits: []*programpb.BitSet{route(1)}, Required: []uint64{0, 1, 0}, Classes: []uint32{0, 1, 2},
+		},
+	} {
+		if w := Of(table, false); w != (Walk{}) {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+}
+
+// Eight boxes are a group, sixteen a list of two.
+func TestFewBoxesAreAList(t *testing.T) {
+	for n, groups := range map[int]int{1: 1, 8: 1, 16: 2} {
+		if w := Of(tableOf(listOf(n, wide)), false); w.Longest != groups || w.Steps > float64(groups) {
+			t.Errorf("%d boxes: %+v, want up to %d groups", n, w, groups)
+		}
+	}
+}
+
+// Boxes of one host are told apart by few nodes, boxes that are wide in all fields are not.
+func TestWideBoxesHaveLongWalks(t *testing.T) {
+	ports := func(r *rand.Rand) box {
+		b := hosts(r)
+		b.dport = between(r, 1<<16)
+		return b
+	}
+	narrow, long := Of(tableOf(listOf(5000, ports)), false), Of(tableOf(listOf(5000, wide)), false)
+	if narrow.Longest > 10 {
+		t.Errorf("boxes of one host: %+v", narrow)
+	}
+	if long.Steps < 50 || long.Longest < 100 || long.Longest > 5000/8 {
+		t.Errorf("wide boxes: %+v", long)
+	}
+}
+
+// No walk is longer than the longest that is foreseen, and keys at the bounds of boxes find some that are as long.
+func TestNoWalkIsLongerThanForeseen(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, kind := range []func(*rand.Rand) box{hosts, wide, func(r *rand.Rand) box {
+		if r.IntN(2) == 0 {
+			return hosts(r)
+		}
+		return wide(r)
+	}} {
+		b := readBoxes(tableOf(listOf(1000, kind)), false)
+		tree, longest := newTree(b, division{}), 0
+		for range 20_000 {
+			key := make([]uint32, len(b.ranges))
+			for c := range key {
+				at := &b.ranges[c]
+				key[c] = []uint32{at.low[r.IntN(b.n)], at.high[r.IntN(b.n)], r.Uint32()}[r.IntN(3)]
+			}
+			longest = max(longest, tree.walk(key))
+		}
+		if longest > tree.longest || longest < tree.longest*3/4 {
+			t.Errorf("the longest walk that was found takes %d steps, foreseen are %d", longest, tree.longest)
+		}
+	}
+}
+
+// A table that is looked up seldom is divided more coarsely: it is built sooner, and its walks may be longer.
+func TestTablesForFewPacketsAreCoarser(t *testing.T) {
+	table := tableOf(listOf(3000, wide))
+	if most, apart := Of(table, false), Of(table, true); apart.Steps <= most.Steps {
+		t.Errorf("%+v for few packets, %+v for most", apart, most)
+	}
+}
