@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
 func init() {
@@ -233,6 +234,7 @@ type ruleList struct {
 	to       *targets      // nil: not asked for yet
 	outlines []outline     // by rule; nil: not asked for yet
 	index    *outlineIndex // of these; nil: the list is short
+	own      *trees.Walk   // through a table of the list alone; nil: not asked for yet
 }
 
 func (l *ruleList) targets() *targets {
@@ -296,12 +298,12 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	w.near = l.appendNear(w.near, t)
 	near := w.near[before:]
 	defer func() { w.near = w.near[:before] }()
-	units, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
+	why, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
 	if err != nil {
 		return err
 	}
-	if units > 0 {
-		return w.cut(t, node, 0, cutting{reason: CutTooLarge, units: units})
+	if why.reason != cutUntold {
+		return w.cut(t, node, 0, why)
 	}
 	if k := len(near); k > cap(w.seg.leaves)-len(w.seg.leaves) {
 		w.seg.leaves = slices.Grow(w.seg.leaves, 2*k+k/4) // most rules: enough TTL, and not

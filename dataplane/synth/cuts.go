@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
 // Cut is where packets are classified again though the look-ups before and behind it could be one by what they mean: it would be too large, or a program
@@ -20,6 +22,9 @@ type Cut struct {
 	// and a rule whose ranges overlap is one. Limit is how many it may have. Both are of CutTooLarge alone. Units may be below the limit where the look-ups
 	// behind that one would pass it.
 	Units, Limit int
+	// One is what a walk through the look-ups before and behind the cut would take if they were one, Apart what it takes one after the other. Both are of
+	// CutLongWalk alone.
+	One, Apart trees.Walk
 	// Stateful tells that the chain keeps state.
 	Stateful bool
 }
@@ -32,10 +37,11 @@ const (
 	cutUntold      CutReason = iota // what the look-up asks for is known at run time alone, packets go round, or these are replies
 	CutTooLarge                     // what the look-ups say together does not fit one (Options.MaxBoxes)
 	CutSecondTable                  // a look-up has one table by content (headerspace.Route)
+	CutLongWalk                     // a walk through what the look-ups say together would take longer than one after the other
 )
 
 func (r CutReason) String() string {
-	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable"}[r]
+	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable", CutLongWalk: "LongWalk"}[r]
 }
 
 // String tells of the cut in a sentence: between which functions it is, why, and what it costs.
@@ -49,6 +55,8 @@ func (c Cut) String() string {
 	switch {
 	case c.Reason == CutSecondTable:
 		b.WriteString("each can have one table of routes by content")
+	case c.Reason == CutLongWalk:
+		fmt.Fprintf(&b, "a walk through one for all would take %.0f steps (at most %d), one after the other %.0f (%d)", c.One.Steps, c.One.Longest, c.Apart.Steps, c.Apart.Longest)
 	case c.Units > c.Limit:
 		fmt.Fprintf(&b, "one for all would have up to %s traffic class units, and %s are the limit", thousands(c.Units), thousands(c.Limit))
 	default:
@@ -87,6 +95,8 @@ type cutting struct {
 	to     int
 	reason CutReason
 	units  int // into how many the look-up there would divide the unit, of CutTooLarge
+	// one and apart are walks, of CutLongWalk: see Cut.
+	one, apart trees.Walk
 }
 
 // crossing is where and why leaves of a segment are cut.
@@ -97,8 +107,9 @@ type crossing struct {
 
 // crossed is what is known of a crossing.
 type crossed struct {
-	units  int
-	behind []bool // by node: a look-up before the cut
+	units      int
+	one, apart trees.Walk
+	behind     []bool // by node: a look-up before the cut
 }
 
 // cuts finds the cuts in the leaves of all segments, in the order of the segments that lead there.
@@ -135,6 +146,9 @@ func (c *Cut) add(w *walker, s *segment, x *crossed) {
 	if units := s.units + x.units; c.Reason == CutTooLarge && units > c.Units {
 		c.Units, c.Limit = units, s.most
 	}
+	if x.one.Steps > c.One.Steps {
+		c.One, c.Apart = x.one, x.apart
+	}
 }
 
 func (w *walker) functionOf(node int) string {
@@ -156,6 +170,7 @@ func (w *walker) crossings(list leaves) (order []crossing, met map[crossing]*cro
 				met[at], order = x, append(order, at)
 			}
 			x.units += c.units + routes
+			x.one, x.apart = c.one, c.apart
 			x.pass(w, l.trace)
 		}
 	}
@@ -190,12 +205,15 @@ func (x *crossed) pass(w *walker, trace *step) {
 }
 
 // divides tells whether a node divides packets into many ways.
-func (w *walker) divides(node int) bool {
+func (w *walker) divides(node int) bool { return w.rules(node) > narrow }
+
+// rules is how many rules, routes or mappings a node has.
+func (w *walker) rules(node int) int {
 	switch m := w.means[node].(type) {
 	case ruled:
-		return m.size() > narrow
+		return m.size()
 	case *staticNAT:
-		return len(m.Mappings) > narrow
+		return len(m.Mappings)
 	}
-	return false
+	return 0
 }

@@ -110,14 +110,14 @@ func (l *lookup) walkMany(w *walker, t *tcu, at arrival, choices int) error {
 	if !d.walked && !d.joined {
 		return l.walkEach(w, t, at)
 	}
-	units, err := w.budget.apart(w, t, at, asked{table: true, ways: func(int) (n, boxes int) { return d.boxes, d.boxes }})
+	why, err := w.budget.apart(w, t, at, asked{table: true, ways: func(int) (n, boxes int) { return d.boxes, d.boxes }})
 	if err != nil {
 		return err
 	}
-	if units > 0 {
+	if why.reason != cutUntold {
 		w.back(began)
 		w.budget.see(at.node)
-		return w.cut(t, at.node, 0, cutting{reason: CutTooLarge, units: units})
+		return w.cut(t, at.node, 0, why)
 	}
 	*t = d.t
 	if d.walked {

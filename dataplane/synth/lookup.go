@@ -81,15 +81,15 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 // walkEach follows t by each route, or each next hop of a table by content.
 func (l *lookup) walkEach(w *walker, t *tcu, at arrival) error {
 	node := at.node
-	units, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) (n, boxes int) {
+	why, err := w.budget.apart(w, t, at, asked{table: l.Table == nil, ways: func(enough int) (n, boxes int) {
 		n = l.choices(t, enough)
 		return n, n
 	}})
 	if err != nil {
 		return err
 	}
-	if units > 0 {
-		return w.cut(t, node, 0, cutting{reason: CutTooLarge, units: units})
+	if why.reason != cutUntold {
+		return w.cut(t, node, 0, why)
 	}
 	if t.val[headerspace.Dst].kind != ident {
 		return l.walkWritten(w, t, node)

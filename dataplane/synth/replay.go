@@ -28,7 +28,7 @@ func (t tally) found(o tally) bool {
 type walkLog struct {
 	w      *walker
 	apart  map[int]bool
-	wide   []int // look-ups that are kept apart in it
+	wide   []keptApart // look-ups that are kept apart in it
 	begin  tally
 	seen   []int // nodes, as the budget saw them first
 	visits []visitLog
@@ -86,6 +86,7 @@ type recorder struct {
 	difference difference
 	walks      map[start]*walkLog
 	wide       wideAt
+	fine       map[start]int // how many boxes the tables had whose walks were judged and not too long
 }
 
 // restart forgets the walks: they begin again.

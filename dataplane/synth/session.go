@@ -13,7 +13,8 @@ import (
 
 // Session synthesizes the versions of a chain, one after the other. Where a version differs from the one before in rules alone, what they do not
 // touch is taken over: what elements mean, the leaves behind other rules, and their rows of the tables. The program is the same in both ways, byte
-// for byte, but that look-ups which did not fit together stay apart. A session keeps one version. The zero Session is ready; it is not for concurrent use.
+// for byte, but that look-ups which were kept apart stay so, and that those which were not are judged again only when their table has grown by a quarter.
+// A session keeps one version. The zero Session is ready; it is not for concurrent use.
 type Session struct{ before *version }
 
 // version is what a session keeps of a chain.
@@ -22,7 +23,8 @@ type version struct {
 	g     *graph.Graph
 	means []meaning
 	walks map[start]*walkLog
-	wide  wideAt // look-ups that were kept apart. Finding that takes a walk in vain for each, so they stay apart
+	wide  wideAt        // look-ups that were kept apart. Finding that takes a walk in vain for each, so they stay apart
+	fine  map[start]int // as recorder's
 }
 
 // keptLeaves is what was worked out of a segment's leaves, for the next version.
@@ -39,10 +41,10 @@ type keptLeaves struct {
 // Synthesize is as the function of the name.
 func (s *Session) Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 	opts = opts.withDefaults()
-	r := &recorder{wide: wideAt{}}
+	r := &recorder{wide: wideAt{}, fine: map[start]int{}}
 	if s.before != nil && s.before.opts == opts {
 		if d := differenceOf(s.before.g, g); d != nil {
-			r.before, r.difference, r.wide = s.before, d, maps.Clone(s.before.wide)
+			r.before, r.difference, r.wide, r.fine = s.before, d, maps.Clone(s.before.wide), maps.Clone(s.before.fine)
 		}
 	}
 	means := r.meaningsOf(g)
@@ -54,7 +56,7 @@ func (s *Session) Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 		l.before = nil // the version before may go
 	}
 	r.before = nil
-	s.before = &version{opts, g, means, r.walks, r.wide}
+	s.before = &version{opts, g, means, r.walks, r.wide, r.fine}
 	return result, nil
 }
 

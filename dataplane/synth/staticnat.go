@@ -45,12 +45,12 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 	if address, _ := ends(at.port); t.fan && address == headerspace.Dst && t.val[address].kind == ident {
 		return errFan
 	}
-	units, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return s.ways(t, at.port) }})
+	why, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return s.ways(t, at.port) }})
 	if err != nil {
 		return err
 	}
-	if units > 0 {
-		return w.cut(t, at.node, at.port, cutting{reason: CutTooLarge, units: units})
+	if why.reason != cutUntold {
+		return w.cut(t, at.node, at.port, why)
 	}
 	for i := range s.Mappings {
 		for _, f := range taken(&s.Mappings[i], at.port) {

@@ -49,6 +49,9 @@ func synthesize(g *graph.Graph, opts Options, means []meaning, record *recorder)
 			return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
 		}
 		r, err := emit(w)
+		if err == nil && w.judge(r) {
+			continue // each time with some look-up more kept apart
+		}
 		if err == nil {
 			err = program.Validate(r.Program) // what leaves here, agent and engine take
 		}

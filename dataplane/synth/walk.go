@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/synth/boxes"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
 // errAgain is returned by a walk that learnt something which changes what was
@@ -80,7 +81,11 @@ type segment struct {
 	lookup int
 	// units is how many it has by the budget's count, most how many it may have.
 	units, most int
+	// seen are the look-ups that the walk came to, in the order in which it first did.
+	seen []int
 }
+
+func (s *segment) place() place { return place{s.start.kind, s.start.node} }
 
 func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide wideAt, record *recorder) *walker {
 	w := &walker{
@@ -168,7 +173,7 @@ func (w *walker) runName(run int) string {
 func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
 	w.seg.leaves, w.seg.lookup = nil, 0
-	w.budget = budget{start: place{s.kind, s.node}, left: each, tables: w.max, visits: make([]int, len(w.g.Nodes))}
+	w.budget = budget{start: w.seg.place(), left: each, tables: w.max, visits: make([]int, len(w.g.Nodes))}
 	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {
@@ -204,7 +209,7 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	err := w.walk(&t, node, port, s.kind == startCut || s.kind == startAnswerCut)
 	if err == nil {
 		w.log.end()
-		w.seg.log, w.seg.units, w.seg.most = w.log, each-w.budget.left, each
+		w.seg.log, w.seg.units, w.seg.most, w.seg.seen = w.log, each-w.budget.left, each, w.budget.seen
 	}
 	return err
 }
@@ -373,7 +378,8 @@ func (w *walker) cut(t *tcu, node, port int, why cutting) error {
 	}
 	to := w.segmentOf(start{kind: w.cutKind(node), node: node, port: port})
 	if why.reason != cutUntold {
-		t.cuts = &cutting{t.cuts, to, why.reason, why.units}
+		why.prev, why.to = t.cuts, to
+		t.cuts = &why
 	}
 	return w.leaf(t, node, outcome{kind: toSegment, arg: to})
 }
@@ -401,7 +407,27 @@ const (
 )
 
 // wideAt are the look-ups that are kept apart, by the segment's start.
-type wideAt map[place][]int
+type wideAt map[place][]keptApart
+
+// keptApart is a look-up that is kept apart: as what it and those before say together does not fit, or if the walks are known, as one walk takes more
+// steps than one after the other.
+type keptApart struct {
+	node       int
+	one, apart trees.Walk
+}
+
+// keep keeps one more look-up apart.
+func (w wideAt) keep(at place, k keptApart) { w[at] = append(slices.Clip(w[at]), k) }
+
+// of is what is known of a look-up; nil: it is not kept apart.
+func (w wideAt) of(at place, node int) *keptApart {
+	for i := range w[at] {
+		if w[at][i].node == node {
+			return &w[at][i]
+		}
+	}
+	return nil
+}
 
 // place is where a segment starts, or a look-up in the segment that starts there.
 type place struct {
@@ -452,48 +478,55 @@ type asked struct {
 	ways func(enough int) (n, boxes int)
 }
 
-// apart tells whether the way of t ends before the node, as its product would pass the budget: into how many units the look-up would divide it. 0: it
-// goes on.
-func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (units int, err error) {
+// apart tells why the way of t ends before the node, as its product would pass the budget, or cost more than it is worth. Without a reason it goes on.
+func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err error) {
 	if at.first {
-		return 0, nil
+		return cutting{}, nil
 	}
 	b.see(at.node)
 	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
 	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
-		return max(l.near, 1), nil
+		return b.why(w, at.node, max(l.near, 1)), nil
 	}
 	n, boxes := l.ways(max(b.left, b.tables, narrow))
 	if n <= narrow && l.rules <= narrow {
-		return 0, nil
+		return cutting{}, nil
 	}
 	if b.keeps(w, at.node, n) {
 		n, _ = l.ways(math.MaxInt)
-		return n, nil
+		return b.why(w, at.node, n), nil
 	}
 	if t.fan {
-		return 0, errFan
+		return cutting{}, errFan
 	}
 	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
 		b.left -= n
-		return 0, nil
+		return cutting{}, nil
 	}
 	if l.table && !t.ruled && boxes <= b.tables {
 		b.tables -= boxes
-		return 0, nil
+		return cutting{}, nil
 	}
 	if boxes > max(b.left, 0) {
-		w.wide[b.start] = append(slices.Clip(w.wide[b.start]), at.node)
-		return 0, errWide
+		w.wide.keep(b.start, keptApart{node: at.node})
+		return cutting{}, errWide
 	}
 	b.left -= boxes
-	return 0, nil
+	return cutting{}, nil
 }
 
 // keeps tells whether a look-up with so many ways is kept apart.
 func (b *budget) keeps(w *walker, node, ways int) bool {
 	return b.start.kind == startAnswer && ways > large || // all generators share one look-up
-		slices.Contains(w.wide[b.start], node)
+		w.wide.of(b.start, node) != nil
+}
+
+// why is the reason for which a look-up is kept apart that would divide a unit into so many.
+func (b *budget) why(w *walker, node, units int) cutting {
+	if k := w.wide.of(b.start, node); k != nil && k.one != (trees.Walk{}) {
+		return cutting{reason: CutLongWalk, one: k.one, apart: k.apart}
+	}
+	return cutting{reason: CutTooLarge, units: units}
 }
 
 // extent is what the walk has found so far, apart from leaves.

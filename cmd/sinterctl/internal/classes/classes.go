@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
 // Listing is a program for people and machines.
@@ -30,10 +32,28 @@ type Listing struct {
 
 // Segment is one classification.
 type Segment struct {
-	Name    string   `json:"name"`
-	Reads   []string `json:"reads"`
-	Apart   string   `json:"apart,omitempty"` // packets that are classified by a table of their own
-	Classes []Class  `json:"classes"`
+	Name  string   `json:"name"`
+	Reads []string `json:"reads"`
+	Apart string   `json:"apart,omitempty"` // packets that are classified by a table of their own
+	// Walk and WalkApart are what look-ups in the segment's table take, and in that of the packets apart; absent: these are no trees.
+	Walk      *Walk   `json:"walk,omitempty"`
+	WalkApart *Walk   `json:"walkApart,omitempty"`
+	Classes   []Class `json:"classes"`
+}
+
+// Walk is how many nodes and groups of boxes a look-up reads: on average, and at most (trees.Walk).
+type Walk struct {
+	Steps   float64 `json:"steps"`
+	Longest int     `json:"longest"`
+}
+
+func (w *Walk) String() string { return fmt.Sprintf("%.0f steps, %d at most", w.Steps, w.Longest) }
+
+func walkOf(w trees.Walk) *Walk {
+	if w.Longest == 0 {
+		return nil
+	}
+	return &Walk{math.Round(w.Steps*10) / 10, w.Longest}
 }
 
 // Class is a traffic class.
@@ -85,6 +105,8 @@ type Cut struct {
 	Reason   string   `json:"reason"`
 	Units    int      `json:"units,omitempty"`
 	Limit    int      `json:"limit,omitempty"`
+	One      *Walk    `json:"one,omitempty"`
+	Apart    *Walk    `json:"apart,omitempty"`
 	Message  string   `json:"message"`
 }
 
@@ -107,7 +129,7 @@ func list(c *compile.Chain, brief bool) Listing {
 		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
 	}
 	for _, x := range c.Result.Cuts {
-		l.Cuts = append(l.Cuts, Cut{x.Segment, x.Function, x.From, x.Behind, x.Reason.String(), x.Units, x.Limit, x.String()})
+		l.Cuts = append(l.Cuts, Cut{x.Segment, x.Function, x.From, x.Behind, x.Reason.String(), x.Units, x.Limit, walkOf(x.One), walkOf(x.Apart), x.String()})
 	}
 	return l
 }
@@ -126,7 +148,11 @@ func segment(p *programpb.Program, at int, brief bool) Segment {
 		}
 	}
 	add(s.GetTable(), false)
-	add(s.GetLow(), true)
+	out.Walk = walkOf(trees.Of(s.GetTable(), false))
+	if s.GetLow() != nil {
+		add(s.GetLow(), true)
+		out.WalkApart = walkOf(trees.Of(s.GetLow(), true))
+	}
 	for i, c := range s.GetClasses() {
 		class, of := &out.Classes[i], filters.Of(i)
 		class.Class, class.does = i, describe.ClassOf(p, at, c, of)
@@ -205,13 +231,22 @@ func (l Listing) unless() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// walks tells whether a look-up is long enough to be told of.
+func (s Segment) walks() bool { return s.Walk != nil && s.Walk.Longest > 2 }
+
 func (s Segment) text(b *strings.Builder) {
 	reads := "nothing"
 	if len(s.Reads) > 0 {
 		reads = strings.Join(s.Reads, ", ")
 	}
+	if s.walks() {
+		reads += fmt.Sprintf(" (%s)", s.Walk)
+	}
 	if s.Apart != "" {
 		reads += "; apart: " + s.Apart
+		if s.WalkApart != nil && s.walks() {
+			reads += fmt.Sprintf(" (%s)", s.WalkApart)
+		}
 	}
 	fmt.Fprintf(b, "\nsegment %s reads %s\n", s.Name, reads)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
