@@ -120,13 +120,13 @@ func (s leaves) each(do func(l *found)) {
 // ownWalk is the walk through a node's rules, routes or mappings by themselves.
 func (w *walker) ownWalk(node int) trees.Walk {
 	if c, ok := w.means[node].(*classifier); ok {
-		return c.list.walk()
+		return c.list.ownWalk()
 	}
 	return trees.Walk{Steps: routeSteps, Longest: routeSteps}
 }
 
-// walk is that through a table of the list alone.
-func (l *ruleList) walk() trees.Walk {
+// ownWalk is that through a table of the list alone.
+func (l *ruleList) ownWalk() trees.Walk {
 	if l.own == nil {
 		l.own = new(trees.Walk)
 		if t, err := tableOf(l.rules); err == nil { // else the list alone has too many boxes, and so has what it is a part of

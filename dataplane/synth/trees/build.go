@@ -25,21 +25,21 @@ type builder struct {
 	known  map[uint64]struct{} // leaves of one group, by content: these are one
 }
 
-func newTree(b *boxes, d division) *tree {
-	x := &builder{cutter: newCutter(b), tree: &tree{}, groups: 1, known: map[uint64]struct{}{}}
+func newTree(c *cutter, d division) *tree {
+	x := &builder{cutter: c, tree: &tree{}, groups: 1, known: map[uint64]struct{}{}}
 	lists := make([][]int32, maxRoots)
-	for i := range b.n {
-		t := d.tree(b, i)
+	for i := range c.n {
+		t := d.tree(c.boxes, i)
 		lists[t] = append(lists[t], int32(i))
 	}
 	for _, list := range lists {
 		if len(list) == 0 {
 			continue
 		}
-		root, longest := x.build(list, b.budget(len(list)), used{})
+		root, longest := x.build(list, c.budget(len(list)), used{})
 		x.tree.roots, x.tree.longest = append(x.tree.roots, root), x.tree.longest+longest
 	}
-	x.tree.average(b)
+	x.tree.average(c.boxes)
 	return x.tree
 }
 

@@ -29,12 +29,14 @@ func Of(t *programpb.Table, rare bool) Walk {
 	if b.n == 0 || b.n > listMax && len(b.ranges) == 1 && len(b.masks) == 0 {
 		return Walk{}
 	}
+	c, first := newCutter(b), division{}
 	several, surely := b.divide()
-	tree := newTree(b, division{})
 	if surely {
-		tree = newTree(b, several)
-	} else if several.divided && tree.steps > few {
-		if other := newTree(b, several); other.steps < tree.steps {
+		first = several
+	}
+	tree := newTree(c, first)
+	if !surely && several.divided && tree.steps > few {
+		if other := newTree(c, several); other.steps < tree.steps {
 			tree = other
 		}
 	}

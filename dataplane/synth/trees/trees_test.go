@@ -105,7 +105,7 @@ func TestNoWalkIsLongerThanForeseen(t *testing.T) {
 		return wide(r)
 	}} {
 		b := readBoxes(tableOf(listOf(1000, kind)), false)
-		tree, longest := newTree(b, division{}), 0
+		tree, longest := newTree(newCutter(b), division{}), 0
 		for range 20_000 {
 			key := make([]uint32, len(b.ranges))
 			for c := range key {
