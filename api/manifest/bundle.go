@@ -43,11 +43,26 @@ func (b *Bundle) Chain(name string) (*v1alpha1.ServiceChain, error) {
 	}
 	switch {
 	case len(known) == 0:
-		return nil, fmt.Errorf("no %s in the files given", v1alpha1.KindServiceChain)
+		return nil, fmt.Errorf("no %s in %s", v1alpha1.KindServiceChain, b.sources())
 	case name == "":
 		return nil, fmt.Errorf("the files hold several chains; name one of %s", strings.Join(known, ", "))
 	}
 	return nil, fmt.Errorf("chain %q is not in the files given%s", name, finding.DidYouMean(name, known))
+}
+
+// namedSources is how many files an error names.
+const namedSources = 3
+
+// sources names the files.
+func (b *Bundle) sources() string {
+	names := b.Sources
+	switch more := len(names) - namedSources; {
+	case len(names) == 0:
+		return "the files given"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more files", strings.Join(names[:namedSources], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Locate fills in file and line of findings about the bundle's objects.

@@ -193,6 +193,10 @@ func syntaxError(file string, err error) finding.Finding {
 // document takes one YAML document in.
 func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object) bool) {
 	object, version := identify(n)
+	if n.Kind == yaml.MappingNode && isList(object.Kind, version) {
+		l.list(file, n, wanted)
+		return
+	}
 	if wanted != nil && !wanted(object) {
 		return
 	}

@@ -148,6 +148,9 @@ func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
 		"no apiVersion":           {"kind: ServiceChain\n", `x.yaml:1: apiVersion: is missing; set it to nfv.sinter.dev/v1alpha1`},
 		"another version":         {"apiVersion: nfv.sinter.dev/v2\nkind: ServiceChain\n", `x.yaml:1: apiVersion: "nfv.sinter.dev/v2": unknown version; this build knows nfv.sinter.dev/v1alpha1`},
 		"an unknown kind":         {"apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServicChain\n", `x.yaml:1: kind: "ServicChain": unknown kind; did you mean "ServiceChain"?`},
+		"a List without items":    {"apiVersion: v1\nkind: List\n", `x.yaml:1: items: is missing; it has the objects of a List`},
+		"a List of text":          {"apiVersion: v1\nkind: List\nitems: a\n", `x.yaml:3: items: must be a list of objects, not text`},
+		"a List in itself":        {"&a\napiVersion: v1\nkind: List\nitems: [*a]\n", `x.yaml:4: must be a mapping with apiVersion, kind, metadata and spec, not an alias`},
 		"a list":                  {"- a\n", `x.yaml:1: must be a mapping with apiVersion, kind, metadata and spec, not a list`},
 		"no name":                 {head + "metadata: {}\nspec: {monitor: {}}\n", `x.yaml:3: metadata.name: is missing, and required`},
 		"no spec":                 {head + "metadata: {name: a}\n", `x.yaml:1: spec: is missing, and required`},
@@ -163,6 +166,51 @@ func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
 				t.Errorf("findings are\n%s\nwanted\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// indented is a document as an item of a list.
+func indented(document string) string {
+	return "- " + strings.ReplaceAll(strings.TrimSpace(document), "\n", "\n  ") + "\n"
+}
+
+func TestAListIsTakenObjectByObject(t *testing.T) {
+	monitor := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\nmetadata: {name: counters}\nspec: {monitor: {}}"
+	set := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules}\ndata: {acl.csv: 'action'}"
+	broken := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\nmetadata: {name: broken}\nspec: {monitr: {}}"
+	for name, head := range map[string]string{
+		"any objects":    "apiVersion: v1\nkind: List\n",
+		"of one kind":    "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChainList\n",
+		"of another one": "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunctionList\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			items := head + "metadata: {resourceVersion: \"\"}\nitems:\n" + indented(chain) + indented(monitor) + indented(set) + indented(broken)
+			dir := folder(t, map[string]string{"all.yaml": items, "rules/acl.csv": "action\nDrop\n"})
+			b, found := manifest.Load(filepath.Join(dir, "all.yaml"))
+			if len(b.Chains) != 1 || len(b.Functions) != 1 || b.Functions[0].Name != "counters" {
+				t.Errorf("%d chains and functions %v; wanted one chain, and counters", len(b.Chains), b.Functions)
+			}
+			want := "all.yaml:37: spec.monitr: unknown field; did you mean \"monitor\"?\n"
+			if got := strings.ReplaceAll(found.String(), dir+"/", ""); got != want {
+				t.Errorf("findings are\n%swanted\n%s", got, want)
+			}
+			line := b.Locate(finding.List{{Object: finding.Object{Kind: v1alpha1.KindServiceChain, Name: "edge"}, Field: "spec.path"}})[0].Line
+			if line != 25 {
+				t.Errorf("the chain's path is at line %d, wanted 25", line)
+			}
+		})
+	}
+}
+
+func TestAFunctionIsFoundInAListOfTheFolder(t *testing.T) {
+	monitor := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\nmetadata: {name: counters}\nspec: {monitor: {}}"
+	other := strings.Replace(monitor, "counters", "other", 1)
+	b, found := manifest.Load(filepath.Join(folder(t, map[string]string{
+		"edge.yaml": chain, "rules/acl.csv": "action\nDrop\n",
+		"functions.yaml": "apiVersion: v1\nkind: List\nitems:\n" + indented(other) + indented(monitor), "bad.yaml": "apiVersion: v1\nkind: List\n",
+	}), "edge.yaml"))
+	if len(found) > 0 || len(b.Functions) != 1 || b.Functions[0].Name != "counters" {
+		t.Errorf("functions are %v, findings\n%swanted counters, and none", b.Functions, found)
 	}
 }
 
@@ -185,6 +233,20 @@ func TestAChainIsFoundByItsName(t *testing.T) {
 	} {
 		if _, err := b.Chain(name); err == nil || err.Error() != want {
 			t.Errorf("chain %q: error is %v, wanted %s", name, err, want)
+		}
+	}
+}
+
+func TestFilesWithoutAChainAreNamed(t *testing.T) {
+	for files, want := range map[string]string{
+		"a.yaml":                             "no ServiceChain in a.yaml",
+		"a.yaml b.yaml c.yaml":               "no ServiceChain in a.yaml, b.yaml, c.yaml",
+		"a.yaml b.yaml c.yaml d.yaml e.yaml": "no ServiceChain in a.yaml, b.yaml, c.yaml and 2 more files",
+		"":                                   "no ServiceChain in the files given",
+	} {
+		b := &manifest.Bundle{Sources: strings.Fields(files)}
+		if _, err := b.Chain(""); err == nil || err.Error() != want {
+			t.Errorf("%q: error is %v, wanted %s", files, err, want)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,12 +27,26 @@ const (
 func ask(cmd *cobra.Command, socket string, question func(context.Context, *control.Client) error) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), answerTimeout)
 	defer cancel()
-	c, err := control.Dial(ctx, socket)
+	c, err := dial(ctx, socket)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return question(ctx, c)
+}
+
+// dial connects to a running engine, or says why there is none.
+func dial(ctx context.Context, socket string) (*control.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	c, err := control.Dial(ctx, socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no engine listens on %s: start one with sinterctl run, or name the socket of another with --socket", socket)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%s may not be opened by this user: the engine's user and root may", socket)
+	}
+	return c, err
 }
 
 func newStats() *cobra.Command {

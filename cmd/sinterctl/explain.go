@@ -121,7 +121,11 @@ func (p *packetFlags) tell(e *explain.Explainer) ([]explain.Story, error) {
 func (p *packetFlags) frame(e *explain.Explainer, in int) ([]byte, error) {
 	switch {
 	case p.hex != "":
-		return explain.Hex(p.hex)
+		frame, err := explain.Hex(p.hex)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return frame, nil
 	case p.pcap != "":
 		return explain.Pcap(p.pcap, p.number)
 	}

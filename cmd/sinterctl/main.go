@@ -36,7 +36,13 @@ func run(ctx context.Context, name string, args []string) int {
 	root := newRoot(strings.HasPrefix(name, pluginPrefix))
 	root.SetArgs(args)
 	started := false // all that fails before a command starts is a matter of usage
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := flagsFit(cmd); err != nil { // cobra would check it too late for that
+			return err
+		}
+		started = true
+		return nil
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -65,6 +71,7 @@ func newRoot(plugin bool) *cobra.Command {
 sinterctl compiles and runs chains on one machine, without a cluster; "sinterctl cluster" is for chains of a cluster.
 
 Exit codes: 0 done, 1 error, 2 wrong usage.`,
+		Version:       buildVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -80,6 +87,8 @@ Exit codes: 0 done, 1 error, 2 wrong usage.`
 	} else {
 		root.AddCommand(newExplain(), newTrace(), newTop(), newCluster())
 	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		newValidate(), newSynth(), newRun(), newStats(), newSessions(), newBench(),
 		&cobra.Command{

@@ -85,6 +85,17 @@ func TestOutputOf(t *testing.T) {
 	}
 }
 
+func TestTheVersionIsPrintedByAFlagToo(t *testing.T) {
+	byCommand, _, err := sinterctl(t, "version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byFlag, _, err := sinterctl(t, "--version")
+	if err != nil || byFlag != byCommand || !strings.HasPrefix(byFlag, "sinterctl ") {
+		t.Errorf("--version prints %q, %v; version prints %q", byFlag, err, byCommand)
+	}
+}
+
 func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
 	for name, c := range wrongUses {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +118,14 @@ var wrongUses = map[string]struct {
 }{
 	"no files":                 {[]string{"validate"}, exitUsage, "requires at least 1 arg"},
 	"unknown command":          {[]string{"vaildate"}, exitUsage, "unknown command"},
-	"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag"},
+	"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag --colour"},
+	"a flag misspelt":          {[]string{"synth", office, "--chian", "a"}, exitUsage, `unknown flag --chian; did you mean "--chain"?`},
+	"a time without its unit":  {[]string{"stats", "--over", "5"}, exitUsage, `--over "5": want a time with its unit, such as 500ms`},
+	"a port that is too large": {[]string{"explain", office, "--sport", "99999"}, exitUsage, `--sport "99999": want a whole number from 0 to 65535`},
+	"a number in words":        {[]string{"sessions", "--limit", "ten"}, exitUsage, `--limit "ten": want a whole number`},
+	"a flag without its value": {[]string{"explain", office, "--in"}, exitUsage, "--in has no value: interface by which the packet enters"},
+	"a frame with other signs": {[]string{"explain", office, "--in", "inside", "--hex", "0x02"}, exitUsage, `--hex: 'x' is no hexadecimal digit`},
+	"half a byte":              {[]string{"explain", office, "--in", "inside", "--hex", "02:7"}, exitUsage, "--hex: the frame has 3 digits; want two for each byte"},
 	"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, dot, svg, program"},
 	"binding without a device": {[]string{"run", office, "--bind", "inside"}, exitUsage, "want <interface>=<device>"},
 	"interface bound twice":    {[]string{"run", office, "--bind", "inside=a", "--bind", "inside=b"}, exitUsage, "bound twice"},
@@ -117,6 +135,8 @@ var wrongUses = map[string]struct {
 	"unknown TCP flag": {
 		[]string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--tcp-flags", "SYM"}, exitUsage, "unknown flag",
 	},
+	"a packet without its interface": {[]string{"explain", office, "--src", "10.0.0.7", "--dst", "10.0.0.1"}, exitUsage, "--in is missing: interface by which the packet enters"},
+	"a packet given twice":           {[]string{"explain", office, "--in", "inside", "--hex", "00", "--src", "10.0.0.7"}, exitUsage, "[hex src] were all set"},
 	"entry by an unknown interface": {
 		[]string{"explain", office, "--in", "insdie", "--src", "10.0.0.7", "--dst", "10.0.0.1"}, exitUsage, "the chain's interfaces are inside, outside",
 	},
@@ -125,7 +145,7 @@ var wrongUses = map[string]struct {
 		[]string{"run", office, "--bind", "inside=eth0", "--bind", "outside=eth0"}, exitError, `interface outside: device "eth0" is bound to interface inside already`,
 	},
 	"no such file":                {[]string{"validate", "testdata/none.yaml"}, exitError, "testdata/none.yaml"},
-	"no engine":                   {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "none.sock"},
+	"no engine":                   {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "no engine listens on testdata/none.sock: start one with sinterctl run, or"},
 	"no cluster":                  {[]string{"cluster", "status", "--kubeconfig", "testdata/none"}, exitError, "testdata/none"},
 	"a cluster that is not there": {[]string{"cluster", "programs", "office", "--server", "http://127.0.0.1:1"}, exitError, "connection refused"},
 	"one chain of all namespaces": {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},

@@ -16,7 +16,6 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/runner"
-	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -103,12 +102,6 @@ func newTrace() *cobra.Command {
 	t.flags(cmd)
 	cmd.Flags().StringVar(&socket, "socket", defaultSocket, "control socket of the engine")
 	return cmd
-}
-
-func dial(ctx context.Context, socket string) (*control.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	return control.Dial(ctx, socket)
 }
 
 func newClusterTrace() *cobra.Command {

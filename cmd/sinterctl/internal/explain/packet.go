@@ -130,9 +130,15 @@ func setFlags(tcp *layers.TCP, names string) error {
 
 // Hex reads a frame written as hexadecimal digits; blanks and colons are ignored.
 func Hex(s string) ([]byte, error) {
-	b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "", "\n", "").Replace(s))
+	digits := strings.NewReplacer(" ", "", ":", "", "\n", "").Replace(s)
+	for _, c := range digits {
+		if !strings.ContainsRune("0123456789abcdefABCDEF", c) {
+			return nil, fmt.Errorf("--hex: %q is no hexadecimal digit; want an Ethernet frame, two digits for each byte", c)
+		}
+	}
+	b, err := hex.DecodeString(digits)
 	if err != nil {
-		return nil, fmt.Errorf("--hex: want an Ethernet frame in hexadecimal digits: %w", err)
+		return nil, fmt.Errorf("--hex: the frame has %d digits; want two for each byte", len(digits))
 	}
 	return b, nil
 }
