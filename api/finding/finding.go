@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -103,9 +104,23 @@ func (f Finding) String() string {
 		parts = append(parts, f.Field)
 	}
 	if f.Value != "" {
-		parts = append(parts, fmt.Sprintf("%q", f.Value))
+		parts = append(parts, shown(f.Value))
 	}
 	return strings.Join(append(parts, f.Message), ": ")
+}
+
+// maxShown bounds the characters of a value that a message repeats: a stranger may have written it.
+const maxShown = 100
+
+// shown is a value in quotes, perhaps its beginning alone.
+func shown(value string) string {
+	runes := 0
+	for at := range value {
+		if runes++; runes > maxShown {
+			return fmt.Sprintf("%q… (%d bytes)", value[:at], len(value))
+		}
+	}
+	return strconv.Quote(value)
 }
 
 // List is findings in the order in which they were found.

@@ -16,6 +16,11 @@ func DidYouMean(name string, known []string) string {
 			best, dist = k, d
 		}
 	}
+	for i := 0; best == "" && i < len(known); i++ {
+		if abbreviates(strings.ToLower(name), strings.ToLower(known[i])) {
+			best = known[i]
+		}
+	}
 	if best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
@@ -26,6 +31,22 @@ func DidYouMean(name string, known []string) string {
 		known = append(known[:12:12], "…")
 	}
 	return "; known: " + strings.Join(known, ", ")
+}
+
+// minAbbreviation is the letters of the shortest name that is taken for an abbreviation.
+const minAbbreviation = 4
+
+// abbreviates tells that a name lacks letters of the other and has no more, as destPorts of destinationPorts.
+func abbreviates(short, long string) bool {
+	if len(short) < minAbbreviation {
+		return false
+	}
+	for i := range len(long) {
+		if short != "" && long[i] == short[0] {
+			short = short[1:]
+		}
+	}
+	return short == ""
 }
 
 // distance is the number of letters to insert, delete or replace (Levenshtein)

@@ -102,6 +102,9 @@ func (d *decoder) mapping(n *yaml.Node, s *schema, path string, line, depth int)
 		case seen[key.Value]:
 			d.fail(at, key.Line, "", "the field is there twice; leave one out")
 			continue
+		case key.ShortTag() == "!!merge":
+			d.fail(at, key.Line, "", "merge keys of YAML are not read here; write the fields out")
+			continue
 		case property == nil && (s.Properties != nil || depth == 0):
 			d.fail(at, key.Line, "", "unknown field%s", finding.DidYouMean(key.Value, slices.Collect(maps.Keys(s.Properties))))
 			continue
@@ -132,7 +135,7 @@ func (d *decoder) failedWithin(path string) bool {
 
 func (d *decoder) sequence(n *yaml.Node, s *schema, path string, line, depth int) any {
 	if n.Kind != yaml.SequenceNode {
-		d.fail(path, line, shown(n), "must be a list, not %s", kindOf(n))
+		d.fail(path, line, shown(n), "must be a list, not %s%s", kindOf(n), asList(n))
 		return nil
 	}
 	switch {
@@ -204,6 +207,8 @@ func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {
 			return nil
 		}
 		return b
+	case s.Type == "string" && s.pattern != nil && !s.pattern.MatchString(n.Value): // quotes would not help
+		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
 	case s.Type == "string":
 		d.fail(path, line, n.Value, "must be text, not %s; put it in quotes", kindOf(n))
 	default:
@@ -243,33 +248,14 @@ func (d *decoder) text(n *yaml.Node, s *schema, path string, line int) any {
 			known[i] = fmt.Sprint(e)
 		}
 		d.fail(path, line, n.Value, "must be one of %s", strings.Join(known, ", "))
+	case s.pattern != nil && !s.pattern.MatchString(n.Value):
+		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
 	case s.MinLength != nil && length < *s.MinLength:
 		d.fail(path, line, n.Value, "must have at least %d characters", *s.MinLength)
 	case s.MaxLength != nil && length > *s.MaxLength:
 		d.fail(path, line, n.Value, "must have at most %d characters, has %d", *s.MaxLength, length)
-	case s.pattern != nil && !s.pattern.MatchString(n.Value):
-		d.fail(path, line, n.Value, "%s", form(s.Pattern))
 	}
 	return n.Value
-}
-
-// forms say in words what the patterns of the types ask for.
-var forms = map[string]string{
-	`^[a-z]([-a-z0-9]*[a-z0-9])?$`:                                `must be a name of lower-case letters, digits and "-", like "zone1"`,
-	`^[a-z]([-a-z0-9]*[a-z0-9])?(\.[a-z]([-a-z0-9]*[a-z0-9])?)?$`: `must be a name, or a name and a port, like "rt.outside"`,
-	`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`:                  `must be a name of letters, digits, "-", "_" and ".", like "allow-web"`,
-	`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`:                        `must be an Ethernet address, like "02:00:00:00:00:01"`,
-	`^([0-9]+(ms|s|m|h))+$`:                                       `must be a time span, like "2h4m" or "30s"`,
-	`^[0-9]{1,5}(-[0-9]{1,5})?$`:                                  `must be a port or a range of ports, like 80 or "1000-2000"`,
-	`^([0-9]{1,4}|none)$`:                                         `must be a VLAN from 1 to 4094, or "none" for untagged packets`,
-	`^[0-9]{1,4}(-[0-9]{1,4})?$`:                                  `must be a VLAN or a range of them, like 80 or "100-199"`,
-}
-
-func form(pattern string) string {
-	if s, ok := forms[pattern]; ok {
-		return s
-	}
-	return "must have the form " + pattern
 }
 
 // setDefaults sets what is not there, as the API server does.
@@ -328,6 +314,14 @@ func wanted(s *schema) string {
 		return "true or false"
 	}
 	return "text"
+}
+
+// asList shows a single value as a list, where it is short enough.
+func asList(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || len(n.Value) > maxGuessed || strings.ContainsAny(n.Value, "\n,[]{}") {
+		return ""
+	}
+	return "; write [" + n.Value + "]"
 }
 
 func shown(n *yaml.Node) string {

@@ -19,24 +19,19 @@ func isList(kind, apiVersion string) bool {
 
 // list takes the objects of a list in, as if each were a document.
 func (l *loader) list(file string, n *yaml.Node, wanted func(finding.Object) bool) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != "items" {
-			continue
-		}
-		items := n.Content[i+1]
-		switch {
-		case items.Kind == yaml.SequenceNode:
-			for _, item := range items.Content {
-				l.document(file, item, wanted)
-			}
-		case wanted == nil:
-			l.findings = append(l.findings, finding.Finding{
-				File: file, Line: items.Line, Field: "items", Message: "must be a list of objects, not " + kindOf(items),
-			})
+	items := child(n, "items")
+	if items != nil && items.Kind == yaml.SequenceNode {
+		for _, item := range items.Content {
+			l.document(file, item, wanted)
 		}
 		return
 	}
-	if wanted == nil {
-		l.findings = append(l.findings, finding.Finding{File: file, Line: n.Line, Field: "items", Message: "is missing; it has the objects of a List"})
+	if wanted != nil {
+		return // somebody else's file
 	}
+	f := finding.Finding{File: file, Line: n.Line, Field: "items", Message: "is missing; it has the objects of a List"}
+	if items != nil {
+		f.Line, f.Message = items.Line, "must be a list of objects, not "+kindOf(items)
+	}
+	l.findings = append(l.findings, f)
 }

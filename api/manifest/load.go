@@ -171,7 +171,7 @@ func (l *loader) parse(name string, data []byte, wanted func(finding.Object) boo
 		}
 		if err != nil {
 			if wanted == nil {
-				l.findings = append(l.findings, syntaxError(name, err))
+				l.findings = append(l.findings, syntaxError(name, data, err))
 			}
 			return
 		}
@@ -181,13 +181,29 @@ func (l *loader) parse(name string, data []byte, wanted func(finding.Object) boo
 	}
 }
 
-func syntaxError(file string, err error) finding.Finding {
+func syntaxError(file string, data []byte, err error) finding.Finding {
 	f := finding.Finding{Code: finding.Unreadable, File: file, Line: 1, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
 		f.Message = "not YAML: " + err.Error()[len(m[0]):]
 	}
+	if at := tabbed(data); at > 0 && strings.Contains(err.Error(), "cannot start any token") {
+		f.Line, f.Message = at, "the line begins with a tab, which YAML does not take for indentation; use spaces"
+	}
 	return f
+}
+
+var tabs = regexp.MustCompile(`^ *\t`)
+
+// tabbed is the first line with a tab in its indentation, from 1 on; 0: none has.
+func tabbed(data []byte) int {
+	n := 0
+	for line := range bytes.Lines(data) {
+		if n++; tabs.Match(line) {
+			return n
+		}
+	}
+	return 0
 }
 
 // document takes one YAML document in.
@@ -266,16 +282,32 @@ func (l *loader) add(kind string, v any, say func(finding.Severity, string, stri
 	}
 }
 
-// identify reads what a document is about, without judging it.
+// identify reads what a document is about, without judging it: of a field that is there twice the first counts.
 func identify(n *yaml.Node) (o finding.Object, apiVersion string) {
-	var head struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
-		Metadata   struct {
-			Name      string `yaml:"name"`
-			Namespace string `yaml:"namespace"`
-		} `yaml:"metadata"`
+	metadata := child(n, "metadata")
+	return finding.Object{Kind: text(child(n, "kind")), Namespace: text(child(metadata, "namespace")), Name: text(child(metadata, "name"))}, text(child(n, "apiVersion"))
+}
+
+// child is the value of a field; nil: there is none.
+func child(n *yaml.Node, field string) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
 	}
-	_ = n.Decode(&head) // what cannot be read is said by the schema
-	return finding.Object{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}, head.APIVersion
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == field {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// text is a scalar's; empty if there is none.
+func text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
 }

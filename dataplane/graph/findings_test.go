@@ -272,13 +272,13 @@ chain.yaml:9: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": the rout
 	"values of the wrong type": {
 		chain: "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, mtu: big}\n  - {name: 5, address: 203.0.113.1/24}\n  path: inside\n",
 		want: `chain.yaml:6: spec.interfaces[0].mtu: "big": must be a whole number, not text
-chain.yaml:7: spec.interfaces[1].name: "5": must be text, not a number; put it in quotes
-chain.yaml:8: spec.path: "inside": must be a list, not text`,
+chain.yaml:7: spec.interfaces[1].name: "5": must be a name of lower-case letters, digits and "-", like "zone1"
+chain.yaml:8: spec.path: "inside": must be a list, not text; write [inside]`,
 	},
 	"values out of bounds": {
 		chain: "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, mtu: 20}\n  - {name: Outside, address: 203.0.113.1/24}\n  functions:\n  - {name: fw, firewall: {default: Pass}}\n  path: [inside]\n",
 		want: `chain.yaml:6: spec.interfaces[0].mtu: "20": must be from 68 to 9216
-chain.yaml:7: spec.interfaces[1].name: "Outside": must be a name of lower-case letters, digits and "-", like "zone1"
+chain.yaml:7: spec.interfaces[1].name: "Outside": must be a name of lower-case letters, digits and "-", like "zone1"; write "outside"
 chain.yaml:9: spec.functions[0].firewall.default: "Pass": must be one of Accept, Drop, Reject
 chain.yaml:10: spec.path: must have at least 2 entries, has 1`,
 	},
