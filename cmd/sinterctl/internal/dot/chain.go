@@ -13,10 +13,10 @@ import (
 )
 
 // chain draws every element where its function has it, both directions in one
-// frame: the first interface to the left, what lies behind it to the right.
+// frame that has the chain's name: the first interface to the left, what lies behind it to the right.
 func (d *drawing) chain(g *graph.Graph) {
 	l := layOut(g)
-	d.panel("chain", "the chain", chainFacts(g))
+	d.panel("chain", g.Chain, chainFacts(g))
 	for i, n := range g.Interfaces {
 		d.iface("c", i, n.Name, n.Prefix.String())
 	}
@@ -194,7 +194,7 @@ func edgeStyle(e element.Element, to string, g *graph.Graph, l layout) string {
 		return fmt.Sprintf(", style=dashed, color=%q, constraint=false", makePaint.line)
 	}
 	for i, n := range g.Nodes {
-		if _, ok := n.Element.(element.Discard); ok && l.id[i] == to {
+		if _, ok := n.Element.(element.Discard); ok && n.Function != "" && l.id[i] == to { // an interface's own is no drop of what it sends
 			return fmt.Sprintf(", color=%q", dropPaint.line)
 		}
 	}

@@ -23,16 +23,6 @@ func SideBySide(w io.Writer, g *graph.Graph, p *programpb.Program) error {
 	return err
 }
 
-// Chain draws a chain alone.
-func Chain(w io.Writer, g *graph.Graph) error {
-	d := &drawing{}
-	d.open(g.Chain)
-	d.chain(g)
-	d.line("}")
-	_, err := io.WriteString(w, d.String())
-	return err
-}
-
 // drawing is the text of a picture as it grows.
 type drawing struct{ strings.Builder }
 

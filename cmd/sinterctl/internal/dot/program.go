@@ -1,6 +1,7 @@
 package dot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,11 +18,9 @@ const rows = 24
 // its classes one line with the one write that its packets get.
 func (d *drawing) program(p *programpb.Program) {
 	d.panel("program", "the packet program", programFacts(p))
-	entered := map[uint32]bool{}
 	for i, n := range p.GetInterfaces() {
 		d.iface("p", i, n.GetName(), "in")
 		d.line(`    p_if%d -> s%d:head`, i, n.GetSegment())
-		entered[n.GetSegment()] = true
 		d.iface("q", i, n.GetName(), "out")
 	}
 	for i, t := range p.GetTables() {
@@ -32,12 +31,49 @@ func (d *drawing) program(p *programpb.Program) {
 		d.line(`    t%d -> s%d:head [color=%q, style=dashed, constraint=false, label=" %s "]`,
 			r.GetTable(), r.GetSegment(), statePaint.line, escape(r.GetName()))
 	}
-	for i, s := range p.GetSegments() {
-		if len(describe.Reads(s)) > 0 || entered[uint32(i)] { // others only send an answer back
+	for i, shown := range drawn(p) {
+		if shown {
 			d.segment(p, i)
 		}
 	}
 	d.line("  }")
+}
+
+// drawn tells which segments the picture has: those that read, and those that edges lead to. Others only send an answer back.
+func drawn(p *programpb.Program) []bool {
+	out := make([]bool, len(p.GetSegments()))
+	for i, s := range p.GetSegments() {
+		out[i] = len(describe.Reads(s)) > 0
+	}
+	for _, n := range p.GetInterfaces() {
+		out[n.GetSegment()] = true
+	}
+	for _, r := range p.GetRuns() {
+		out[r.GetSegment()] = true
+	}
+	for before := []bool(nil); !slices.Equal(before, out); { // until no edge leads to another one
+		before = slices.Clone(out)
+		for i := range out {
+			if !out[i] {
+				continue
+			}
+			for _, to := range followers(p, i) {
+				out[to] = true
+			}
+		}
+	}
+	return out
+}
+
+// followers are the segments that the rows of one lead to.
+func followers(p *programpb.Program, segment int) (to []uint32) {
+	groups, _ := partDrops(describe.Groups(p, segment))
+	for _, g := range groups[:min(len(groups), rows)] {
+		for _, l := range g.Class.GetLegs() {
+			to = append(to, program.LeadsTo(l)...)
+		}
+	}
+	return to
 }
 
 func programFacts(p *programpb.Program) string {
@@ -57,7 +93,7 @@ func (d *drawing) segment(p *programpb.Program, i int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<table border="0" cellborder="1" cellspacing="0" cellpadding="5" color="#cbd5e1" bgcolor="#ffffff">`)
 	fmt.Fprintf(&b, `<tr><td port="head" colspan="3" bgcolor=%q color=%q align="left"><b>%s</b> &#160;reads %s</td></tr>`,
-		readPaint.fill, readPaint.line, escape(s.GetName()), escape(strings.Join(describe.Reads(s), ", ")))
+		readPaint.fill, readPaint.line, escape(s.GetName()), escape(cmp.Or(strings.Join(describe.Reads(s), ", "), "nothing")))
 	for k, g := range groups {
 		if k == rows {
 			fmt.Fprintf(&b, `<tr><td colspan="3" align="left">… and %d more</td></tr>`, len(groups)-rows)
@@ -152,12 +188,12 @@ func outcome(p *programpb.Program, segment int, g describe.Group, row int) strin
 // leg draws where a row's packets go; drops and answers end in the row.
 func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) {
 	for _, op := range l.GetOps() {
-		switch o := op.GetOp().(type) {
-		case *programpb.Op_StateForward:
-			d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`,
-				segment, row, p.GetRuns()[o.StateForward].GetTable(), statePaint.line)
-		case *programpb.Op_Admit:
-			d.line(`    s%d:r%d -> t%d [color=%q, style=dotted]`, segment, row, o.Admit.GetTable(), statePaint.line)
+		if table, asks, ok := tableOf(p, op); ok {
+			direction := ""
+			if asks {
+				direction = ", dir=both"
+			}
+			d.line(`    s%d:r%d -> t%d [color=%q%s, style=dotted]`, segment, row, table, statePaint.line, direction)
 		}
 	}
 	switch o := l.GetOutcome().(type) {
@@ -178,6 +214,25 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 		}
 	case *programpb.Leg_Drop, *programpb.Leg_Generator:
 	}
+}
+
+// tableOf is the state table of an operation, and whether the packet gets something of it.
+func tableOf(p *programpb.Program, op *programpb.Op) (table uint32, asks, ok bool) {
+	switch o := op.GetOp().(type) {
+	case *programpb.Op_StateForward:
+		return p.GetRuns()[o.StateForward].GetTable(), true, true
+	case *programpb.Op_Balance:
+		return o.Balance, true, true
+	case *programpb.Op_BalanceBack:
+		return o.BalanceBack, true, true
+	case *programpb.Op_Meter:
+		return o.Meter, true, true
+	case *programpb.Op_Inspect:
+		return o.Inspect.GetTable(), true, true
+	case *programpb.Op_Admit:
+		return o.Admit.GetTable(), false, true
+	}
+	return 0, false, false
 }
 
 // wrap breaks text at the two spaces between a filter's fields.
