@@ -40,6 +40,9 @@ func addCluster(parent *cobra.Command) {
 func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error) {
 	var f cluster.Flags
 	f.Add(cmd.Flags())
+	if strings.Contains(cmd.Use, "<chain>") {
+		cmd.ValidArgsFunction = chainFirst(&f)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := f.Connect()
 		if err != nil {
@@ -180,6 +183,7 @@ and sends one packet through it. Texts of stores it reads from those that --stor
 	var stores []string
 	f.Add(cmd.Flags())
 	addStores(cmd.Flags(), &stores)
+	cmd.ValidArgsFunction = chainFirst(&f)
 	explains(cmd, func(cmd *cobra.Command, args []string) (*compile.Chain, error) {
 		c, err := f.Connect()
 		if err != nil {
@@ -192,6 +196,9 @@ and sends one packet through it. Texts of stores it reads from those that --stor
 		warn(cmd.ErrOrStderr(), chain.Warnings)
 		return chain, nil
 	})
+	register(cmd, "in", ofCluster(&f, func(ctx context.Context, c *cluster.Cluster, args []string) []string {
+		return c.Interfaces(ctx, strings.Join(args, " "))
+	}))
 	return cmd
 }
 

@@ -108,4 +108,15 @@ func TestExplainSaysTheSameOfAChainInAClusterAsOfItsFile(t *testing.T) {
 		t.Fatalf("error %v, warnings %q", err, stderr)
 	}
 	golden(t, "explain-web.txt", stdout)
+	for line, want := range map[string]string{
+		"cluster status --kubeconfig K o":                "office",
+		"cluster top flows --kubeconfig K o":             "office",
+		"cluster explain office --kubeconfig K --in out": "outside",
+		"cluster status office --kubeconfig K o":         "",
+	} {
+		args := strings.Fields(strings.ReplaceAll(line, "K", kubeconfig))
+		if got := strings.Join(completed(t, args...), " "); got != want {
+			t.Errorf("%s: offered is %q, want %q", line, got, want)
+		}
+	}
 }

@@ -96,6 +96,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage.`
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), buildVersion()) },
 		},
 	)
+	complete(root)
 	return root
 }
 

@@ -107,5 +107,6 @@ func newClusterTop() *cobra.Command {
 		}
 		return errors.Join(t.show(w, lists, args[0]), err)
 	})
+	cmd.ValidArgsFunction = after(top.Names(), cmd.ValidArgsFunction)
 	return cmd
 }

@@ -45,6 +45,30 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s))
 }
 
+// ChainNames are the chains of the namespace; none if they cannot be read.
+func (c *Cluster) ChainNames(ctx context.Context) (names []string) {
+	all, err := c.chains(ctx, "")
+	if err != nil {
+		return nil
+	}
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return names
+}
+
+// Interfaces are the names of a chain's interfaces; none if it cannot be read.
+func (c *Cluster) Interfaces(ctx context.Context, name string) (names []string) {
+	chain, err := c.chain(ctx, name)
+	if err != nil {
+		return nil
+	}
+	for i := range chain.Spec.Interfaces {
+		names = append(names, string(chain.Spec.Interfaces[i].Name))
+	}
+	return names
+}
+
 // chain finds a chain by its name.
 func (c *Cluster) chain(ctx context.Context, name string) (*v1alpha1.ServiceChain, error) {
 	var chain v1alpha1.ServiceChain

@@ -30,6 +30,19 @@ func TestStatusShowsChainConditionsInstancesAndTheLoadOfEachCore(t *testing.T) {
 	}
 }
 
+func TestNamesForCompletion(t *testing.T) {
+	w := newWorld(t)
+	if got := strings.Join(w.ChainNames(t.Context()), " "); got != "office" {
+		t.Errorf("chains are %q, want office", got)
+	}
+	if got := strings.Join(w.Interfaces(t.Context(), "office"), " "); got != "inside outside" {
+		t.Errorf("interfaces are %q, want inside and outside", got)
+	}
+	if got := w.Interfaces(t.Context(), "none"); got != nil {
+		t.Errorf("a chain that there is not has the interfaces %q", got)
+	}
+}
+
 func TestProgramsSaysWhichRevisionRunsAndWhichWasRefused(t *testing.T) {
 	w := newWorld(t)
 	golden(t, "programs.txt", says(t, func(b *strings.Builder) error { return w.Programs(t.Context(), b, "office") }))

@@ -160,6 +160,20 @@ func Names(in Input) ([]string, error) {
 	return names, nil
 }
 
+// Interfaces are the names of a chain's interfaces. What else is wrong with the chain does not matter.
+func Interfaces(in Input) ([]string, error) {
+	bundle, _ := in.load(nil, nil)
+	sc, err := bundle.Chain(in.Chain)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range sc.Spec.Interfaces {
+		names = append(names, string(sc.Spec.Interfaces[i].Name))
+	}
+	return names, nil
+}
+
 func warnings(l finding.List) []string {
 	var out []string
 	for _, f := range l.Warnings() {

@@ -110,6 +110,19 @@ func SavedProgram(socket string, hash []byte) *programpb.Program {
 	if err != nil || program.Hash(b) != fmt.Sprintf("%x", hash) {
 		return nil
 	}
+	return decoded(b)
+}
+
+// LastProgram is the program kept beside a socket, whatever the engine runs by now; nil: there is none.
+func LastProgram(socket string) *programpb.Program {
+	b, err := os.ReadFile(ProgramFile(socket))
+	if err != nil {
+		return nil
+	}
+	return decoded(b)
+}
+
+func decoded(b []byte) *programpb.Program {
 	p, err := program.Decode(b)
 	if err != nil {
 		return nil
