@@ -185,10 +185,18 @@ func (d *decoder) checkUnique(seen map[string]int, v any, s *schema, path string
 		return
 	}
 	if first, ok := seen[key]; ok {
-		d.fail(at, line, key, "is there twice, first in %s[%d]; entries must differ", path, first)
+		d.fail(at, line, key, "is there twice, first in %s[%d]; %s", path, first, apart(s))
 		return
 	}
 	seen[key] = i
+}
+
+// apart says what to write in place of two entries with one key.
+func apart(s *schema) string {
+	if slices.Equal(s.ListMapKeys, []string{"prefix"}) {
+		return "a prefix has one route and one next hop: leave one out, or write bySource in it for the packets of some sources"
+	}
+	return "entries must differ"
 }
 
 func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {

@@ -145,14 +145,18 @@ func TestAFolderIsReadFileByFile(t *testing.T) {
 func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
 	const head = "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\n"
 	tests := map[string]struct{ text, want string }{
-		"no apiVersion":           {"kind: ServiceChain\n", `x.yaml:1: apiVersion: is missing; set it to nfv.sinter.dev/v1alpha1`},
-		"another version":         {"apiVersion: nfv.sinter.dev/v2\nkind: ServiceChain\n", `x.yaml:1: apiVersion: "nfv.sinter.dev/v2": unknown version; this build knows nfv.sinter.dev/v1alpha1`},
-		"an unknown kind":         {"apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServicChain\n", `x.yaml:1: kind: "ServicChain": unknown kind; did you mean "ServiceChain"?`},
-		"metadata twice":          {head + "metadata: {name: a}\nmetadata: {name: b}\nspec: {monitor: {}}\n", `x.yaml:4: metadata: the field is there twice; leave one out`},
-		"a merge key":             {head + "metadata: &m {name: a}\nspec: {monitor: {}, <<: *m}\n", `x.yaml:4: spec.<<: merge keys of YAML are not read here; write the fields out`},
-		"a short field name":      {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destPorts: [80]}]}}\n", `x.yaml:4: spec.monitor.classes[0].destPorts: unknown field; did you mean "destinationPorts"?`},
-		"a port alone":            {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destinationPorts: 80}]}}\n", `x.yaml:4: spec.monitor.classes[0].destinationPorts: "80": must be a list, not a number; write [80]`},
-		"a name of many letters":  {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: " + strings.Repeat("x", 1<<16) + "}]}}\n", `x.yaml:4: spec.monitor.classes[0].name: "` + strings.Repeat("x", 100) + `"… (65536 bytes): must have at most 63 characters, has 65536`},
+		"no apiVersion":          {"kind: ServiceChain\n", `x.yaml:1: apiVersion: is missing; set it to nfv.sinter.dev/v1alpha1`},
+		"another version":        {"apiVersion: nfv.sinter.dev/v2\nkind: ServiceChain\n", `x.yaml:1: apiVersion: "nfv.sinter.dev/v2": unknown version; this build knows nfv.sinter.dev/v1alpha1`},
+		"an unknown kind":        {"apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServicChain\n", `x.yaml:1: kind: "ServicChain": unknown kind; did you mean "ServiceChain"?`},
+		"metadata twice":         {head + "metadata: {name: a}\nmetadata: {name: b}\nspec: {monitor: {}}\n", `x.yaml:4: metadata: the field is there twice; leave one out`},
+		"a merge key":            {head + "metadata: &m {name: a}\nspec: {monitor: {}, <<: *m}\n", `x.yaml:4: spec.<<: merge keys of YAML are not read here; write the fields out`},
+		"a short field name":     {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destPorts: [80]}]}}\n", `x.yaml:4: spec.monitor.classes[0].destPorts: unknown field; did you mean "destinationPorts"?`},
+		"a port alone":           {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destinationPorts: 80}]}}\n", `x.yaml:4: spec.monitor.classes[0].destinationPorts: "80": must be a list, not a number; write [80]`},
+		"a name of many letters": {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: " + strings.Repeat("x", 1<<16) + "}]}}\n", `x.yaml:4: spec.monitor.classes[0].name: "` + strings.Repeat("x", 100) + `"… (65536 bytes): must have at most 63 characters, has 65536`},
+		"two default routes": {
+			head + "metadata: {name: a}\nspec: {router: {routes: [{prefix: 0.0.0.0/0, port: a, via: 10.0.0.1}, {prefix: 0.0.0.0/0, port: a, via: 10.0.0.2}]}}\n",
+			`x.yaml:4: spec.router.routes[1].prefix: "0.0.0.0/0": is there twice, first in spec.router.routes[0]; a prefix has one route and one next hop: leave one out, or write bySource in it for the packets of some sources`,
+		},
 		"a List without items":    {"apiVersion: v1\nkind: List\n", `x.yaml:1: items: is missing; it has the objects of a List`},
 		"a List of text":          {"apiVersion: v1\nkind: List\nitems: a\n", `x.yaml:3: items: must be a list of objects, not text`},
 		"a List in itself":        {"&a\napiVersion: v1\nkind: List\nitems: [*a]\n", `x.yaml:4: must be a mapping with apiVersion, kind, metadata and spec, not an alias`},

@@ -48,7 +48,7 @@ func TestRoutesThatLeadNowhereHaveNeitherPortNorNextHop(t *testing.T) {
 		"with a next hop":   {with("{prefix: 10.0.0.0/8, type: Prohibit, via: 203.0.113.2}"), `chain.yaml:12: spec.functions[0].router.routes[0]: leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere`},
 		"without a port":    {with("{prefix: 10.0.0.0/8}"), `chain.yaml:12: spec.functions[0].router.routes[0]: set port: a route of type Forward leads to one`},
 		"of a type unknown": {with("{prefix: 10.0.0.0/8, type: Blackhole}"), `chain.yaml:12: spec.functions[0].router.routes[0].type: "Blackhole": must be one of Forward, Discard, Unreachable, Prohibit`},
-		"twice":             {with("{prefix: 10.2.0.0/16, type: Discard}\n      - {prefix: 10.2.0.0/16, port: outside}"), `chain.yaml:13: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": is there twice, first in spec.functions[0].router.routes[0]; entries must differ`},
+		"twice":             {with("{prefix: 10.2.0.0/16, type: Discard}\n      - {prefix: 10.2.0.0/16, port: outside}"), `chain.yaml:13: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": is there twice, first in spec.functions[0].router.routes[0]; a prefix has one route and one next hop: leave one out, or write bySource in it for the packets of some sources`},
 		"of a file": {
 			twoInterfaces + "  functions:\n  - name: rt\n    router:\n      routesFrom:\n      - {file: blocked.routes, type: Prohibit}\n  path: [inside, rt, outside]\n", "",
 		},
