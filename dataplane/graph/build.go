@@ -33,7 +33,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
 		next:   map[port]wire{}, hopless: map[port]bool{}, ofAnswers: map[int]bool{}, known: map[port][]netip.Prefix{}, tabled: map[port][]tabled{},
-		limitsAt: map[string]place{},
+		limitsAt: map[string]place{}, exempted: map[string]headerspace.Set{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -52,6 +52,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		f.kind.lower(b, f)
 	}
 	if !b.unlinked {
+		b.checkTranslated()
 		b.wireExits()
 		b.limitSubscribers()
 		b.checkPools()
@@ -101,6 +102,8 @@ type builder struct {
 
 	rejections []rejection
 	vias       []via
+	// exempted are the inside addresses to which a NAPT lets packets pass as they are, by its function's name.
+	exempted map[string]headerspace.Set
 	// hopless are router ports for which a warning was given about routes without a next hop.
 	hopless map[port]bool
 	// unlinked says that links have errors: what lies behind a port is not known.

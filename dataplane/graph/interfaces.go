@@ -181,7 +181,11 @@ func (b *builder) addProxies() {
 		b.addProxy(n.outside, n.pool)
 	}
 	for _, v := range b.virtuals {
-		b.addProxy(v.at, []netip.Addr{v.addr})
+		own := []netip.Addr{v.addr}
+		b.addProxy(v.at, own)
+		if nat := b.natAlone(v.at, inside); nat != nil && addresses(own).Subtract(b.exempted[nat.name]).IsEmpty() {
+			b.addProxy(port{nat.name, outside}, own) // where it is seen as it is
+		}
 	}
 }
 

@@ -71,6 +71,9 @@ func (n napt) answers(*builder) bool {
 func (n napt) lower(b *builder, f *function) {
 	t := b.translation(f, n)
 	exempt := b.exemptions(f, n.spec.Exempt)
+	for _, r := range exempt[1] { // from outside
+		b.exempted[f.name] = b.exempted[f.name].Union(r.Filters[0].Get(headerspace.Dst))
+	}
 	for side, name := range twoSides {
 		if !b.reached[port{f.name, name}] {
 			continue
