@@ -116,7 +116,7 @@ func newBench(f flags, dir string) (b *bench, remove func(), err error) {
 	full := f.base == "" && f.check == "" && !f.latency && f.workers == 0
 	b = &bench{
 		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
-		l3fwd: l3fwd{f.l3fwd, f.core, dir}, ovs: f.ovs, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{}, quiet: quiet{},
+		l3fwd: l3fwd{f.l3fwd, f.core, dir}, ovs: f.ovs, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{}, quiet: quiet{baselines: map[string]float64{}},
 	}
 	if f.base != "" {
 		b.base = &engine{f.base, f.core, dir}

@@ -42,6 +42,7 @@ type result struct {
 	Flows       int                `json:"flows"`
 	Cycles      float64            `json:"cycles"`
 	Mean        float64            `json:"cycles_mean"`
+	CPU         string             `json:"cpu,omitempty"`
 	Mpps        float64            `json:"mpps"`
 	Mode        string             `json:"baseline"`
 	Baseline    float64            `json:"baseline_cycles"`
@@ -80,7 +81,7 @@ func (b *bench) measure(ctx context.Context, r row, passes int) (*result, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: p.mode}
+	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: p.mode, CPU: cpu()}
 	if b.withPeers {
 		p.peers = openPeers(ctx, b, &r)
 		defer p.close()
@@ -126,25 +127,27 @@ func (p *plan) close() {
 	}
 }
 
-// pass runs all programs once, one after the other: the baseline first, which tells whether the machine is busy. Then nothing is measured, if the caller
-// is choosy; or the pass counts all the same.
+// pass runs all programs once, one after the other. It counts if the machine was quiet all the while, or if the caller is not choosy.
 func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series, choosy bool) (busy bool, err error) {
-	d, err := b.baseline.run(ctx, p.replay, p.mode)
+	f, err := b.passOf(ctx, p, choosy)
 	if err != nil {
 		return false, err
 	}
-	counts, restarts := b.quiet.judge(p.mode, p.row.traffic.name, d.Cycles.P50)
-	if restarts {
+	if f.restarts {
 		p.forget(out, s)
 	}
-	if !counts && choosy {
+	if f.busy && choosy {
 		return true, ctx.Err()
 	}
-	if !counts {
+	if f.busy {
 		out.Busy++
 	}
-	s.baseline = append(s.baseline, d.Cycles.P50)
-	return !counts, b.passOf(ctx, p, out, s)
+	out.Stages, out.Classifiers = f.stages, f.classifiers
+	s.add(f)
+	for _, o := range p.peers {
+		o.measure(ctx, p.replay)
+	}
+	return f.busy, ctx.Err()
 }
 
 // forget takes back the passes so far.
@@ -155,38 +158,74 @@ func (p *plan) forget(out *result, s *series) {
 	}
 }
 
-// passOf runs all but the baseline.
-func (b *bench) passOf(ctx context.Context, p *plan, out *result, s *series) error {
+// onePass has the figures of a pass.
+type onePass struct {
+	cycles, mean, pps, baseline, apart, base float64
+	stages                                   map[string]float64
+	classifiers                              []string
+	busy, restarts                           bool // the machine; all passes before it
+}
+
+// note takes what a device measured, median cycles per packet, and what it tells of the machine.
+func (f *onePass) note(b *bench, to *float64, d *deviceReport) {
+	*to = d.Cycles.P50
+	f.busy = f.busy || d.busy
+	f.restarts = b.quiet.learn(d) || f.restarts
+}
+
+// passOf runs all but the peers. A busy machine ends it after the baseline, if the caller is choosy.
+func (b *bench) passOf(ctx context.Context, p *plan, choosy bool) (*onePass, error) {
+	var f onePass
+	p.replay = b.quiet.on(p.replay)
+	d, err := b.baseline.run(ctx, p.replay, p.mode)
+	if err != nil {
+		return nil, err
+	}
+	f.note(b, &f.baseline, d)
+	counts, restarts := b.quiet.judge(p.mode, p.row.traffic.name, d.Cycles.P50)
+	f.busy, f.restarts = f.busy || !counts, f.restarts || restarts
+	if f.busy && choosy {
+		return &f, nil
+	}
 	d, m, err := b.engine.run(ctx, p.replay, []string{p.program})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if d.Cycles.Values == 0 {
-		return errors.New("not one full burst was measured")
+		return nil, errors.New("not one full burst was measured")
 	}
-	s.cycles, s.mean, s.pps = append(s.cycles, d.Cycles.P50), append(s.mean, d.Cycles.Mean), append(s.pps, d.pps())
-	out.Stages, out.Classifiers = m.Stages, nil
+	f.note(b, &f.cycles, d)
+	f.mean, f.pps, f.stages, p.replay.hz = d.Cycles.Mean, d.pps(), m.Stages, d.Hz
 	for _, c := range m.Classifiers {
-		out.Classifiers = append(out.Classifiers, c.Segment+": "+c.Kind)
+		f.classifiers = append(f.classifiers, c.Segment+": "+c.Kind)
 	}
 	if b.base != nil {
 		d, _, err := b.base.run(ctx, p.replay, []string{p.program})
 		if err != nil {
-			return fmt.Errorf("base: %w", err)
+			return nil, fmt.Errorf("base: %w", err)
 		}
-		s.base = append(s.base, d.Cycles.P50)
+		f.note(b, &f.base, d)
 	}
 	if len(p.apart) > 0 {
-		if d, _, err = b.engine.run(ctx, p.replay, p.apart); err != nil {
-			return fmt.Errorf("unmerged: %w", err)
+		d, _, err := b.engine.run(ctx, p.replay, p.apart)
+		if err != nil {
+			return nil, fmt.Errorf("unmerged: %w", err)
 		}
-		s.apart = append(s.apart, d.Cycles.P50)
+		f.note(b, &f.apart, d)
 	}
-	p.replay.hz = d.Hz
-	for _, o := range p.peers {
-		o.measure(ctx, p.replay)
+	return &f, ctx.Err()
+}
+
+// add adds a pass. What was not measured has no samples.
+func (s *series) add(f *onePass) {
+	for _, of := range []struct {
+		to    *samples
+		value float64
+	}{{&s.cycles, f.cycles}, {&s.mean, f.mean}, {&s.pps, f.pps}, {&s.baseline, f.baseline}, {&s.apart, f.apart}, {&s.base, f.base}} {
+		if of.value > 0 {
+			*of.to = append(*of.to, of.value)
+		}
 	}
-	return ctx.Err()
 }
 
 func (s *series) into(r *result) {

@@ -57,13 +57,19 @@ func openPeers(ctx context.Context, b *bench, r *row) []*opened {
 	return list
 }
 
-// measure is a pass.
+// measure is a pass. On a busy machine it is tried again.
 func (o *opened) measure(ctx context.Context, r replay) {
 	if o.forwarding == nil || o.spent > peerBudget {
 		return
 	}
 	begin := time.Now()
 	d, err := o.forwarding.run(ctx, r)
+	for range busyTries {
+		if err != nil || !d.busy || o.spent+time.Since(begin) > peerBudget {
+			break
+		}
+		d, err = o.forwarding.run(ctx, r)
+	}
 	o.spent += time.Since(begin)
 	switch {
 	case err != nil:

@@ -51,3 +51,28 @@ func TestAPeerThatCannotBeMeasuredIsNamedWithTheReason(t *testing.T) {
 		t.Errorf("%d peers were closed, want the two that were open, once each", closed)
 	}
 }
+
+// disturbed is a peer whose first passes are on a busy machine, and cost more.
+type disturbed struct{ passes int }
+
+func (f *disturbed) run(context.Context, replay) (*deviceReport, error) {
+	f.passes--
+	d := &deviceReport{Received: 100, Sent: 100, busy: f.passes >= 0}
+	d.Cycles.Values, d.Cycles.P50 = 100, 70
+	if d.busy {
+		d.Cycles.P50 = 110
+	}
+	return d, nil
+}
+
+func (*disturbed) close() {}
+
+func TestAPeerIsMeasuredAgainWhereTheMachineIsBusy(t *testing.T) {
+	for passes, want := range map[int]float64{0: 70, busyTries: 70, busyTries + 1: 110} {
+		o := &opened{name: "disturbed", forwarding: &disturbed{passes}}
+		o.measure(t.Context(), replay{})
+		if got := o.result(samples{35}).Cycles; got != want {
+			t.Errorf("after %d busy passes %v cycles, want %v", passes, got, want)
+		}
+	}
+}

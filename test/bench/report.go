@@ -28,9 +28,11 @@ const preamble = `# Benchmarks
 
 Made by ` + "`make bench`" + `: one core, frames replayed from memory by the device of ` + "`dataplane/engine/replay`" + `, half TCP and half UDP, of 60 bytes where nothing else
 is said. The device measures TSC cycles per packet from one full burst to the next, so the cost of copying a frame into a buffer and of freeing it is in all
-figures. A figure is the median burst, and of that the median pass. A pass counts only if the baseline
-takes at most 10 % more than at its best in the run, with the same packets. Where the machine was not quiet for long enough, passes count all the same, and *machine busy* is said.
-Rows measured before 26 November 2026 counted all passes. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
+figures. A figure is the median burst, and of that the median pass. Only bursts of quiet moments count: after each 32 bursts the device makes a probe, work that
+keeps all execution units of the core busy, and a burst counts between two probes that take at most 5 % more than the quickest of the run. So what another
+hyper-thread takes of the core, a neighbour's on a virtual machine, is in no figure. The device waits for such moments for three seconds in each run of a program.
+A pass counts if each program had 500 such bursts, and if the baseline takes at most 10 % more than at its best in the run, with the same packets. If the machine was not quiet for long
+enough, passes count all the same, and *machine busy* is said. The kernel has no probes. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
 pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
 with a confidence of 90 % or more, from five passes on (order statistics). Mpps are those of a core that does nothing else, at the TSC's clock.
@@ -48,7 +50,7 @@ To measure some rows, run ` + "`hack/bench.sh -only 'napts-*,isp-*-10k'`" + `; w
 
 func markdown(results []result) string {
 	var b strings.Builder
-	b.WriteString(preamble)
+	b.WriteString(preamble + cpus(results) + "\n")
 	b.WriteString("| chain | cycles | Mpps | × 5tswap | interval | at most | | unmerged | synthesis gains |\n| --- | --: | --: | --: | --: | --: | --- | --: | --: |\n")
 	for _, r := range results {
 		unmerged, gain, bound, ratio := "", "", "", fmt.Sprintf("%.2f", r.Ratio)

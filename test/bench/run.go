@@ -21,8 +21,10 @@ type replay struct {
 	plugin           string // libsinter-replay.so
 	capture          string
 	warmup, measured int
-	rate             int     // frames per second; 0: as many as are asked for
-	hz               float64 // of the TSC, once a device has told it
+	rate             int           // frames per second; 0: as many as are asked for
+	hz               float64       // of the TSC, once a device has told it
+	quiet            int           // cycles of a quick probe at most; 0: no probes are made
+	patience         time.Duration // to wait for quick probes
 }
 
 // device is EAL's name and arguments of the device, which writes a report.
@@ -30,6 +32,9 @@ func (r replay) device(report string) string {
 	d := fmt.Sprintf("net_replay0,pcap=%s,warmup=%d,count=%d,report=%s", r.capture, r.warmup, r.measured, report)
 	if r.rate > 0 {
 		d += fmt.Sprintf(",rate=%d", r.rate)
+	}
+	if r.quiet > 0 {
+		d += fmt.Sprintf(",quiet=%d,patience=%d", r.quiet, r.patience.Milliseconds())
 	}
 	return d
 }
@@ -48,8 +53,11 @@ type deviceReport struct {
 	Sent     uint64    `json:"sent"`
 	Missed   uint64    `json:"missed"`
 	Hz       float64   `json:"tsc_hz"`
-	Cycles   quantiles `json:"cycles_per_packet"`
+	Cycles   quantiles `json:"cycles_per_packet"`       // of quiet moments, if there were enough
+	Quiet    quantiles `json:"quiet_cycles_per_packet"` // of bursts between two quick probes
+	Probes   quantiles `json:"probe_cycles"`
 	Latency  quantiles `json:"latency_ns"`
+	busy     bool      // there were probes, and too few quiet moments
 }
 
 // pps is packets per second of a core that does nothing else, by the median burst.
@@ -57,6 +65,7 @@ func (d *deviceReport) pps() float64 { return d.Hz / max(d.Cycles.P50, 1) }
 
 type quantiles struct {
 	Values uint64  `json:"values"`
+	P1     float64 `json:"p1"`
 	P10    float64 `json:"p10"`
 	P50    float64 `json:"p50"`
 	P90    float64 `json:"p90"`
@@ -76,6 +85,7 @@ func readReport(path string) (*deviceReport, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	r.keepQuiet()
 	return &r, nil
 }
 
@@ -131,6 +141,7 @@ func (e engine) run(ctx context.Context, r replay, programs []string) (*deviceRe
 	_ = os.Remove(report)
 	args := append([]string{
 		"--warmup", strconv.Itoa(r.warmup / burst), "--rounds", strconv.Itoa(r.measured/burst + 1), "--profile", strconv.Itoa(profiledBursts),
+		"--quiet", strconv.Itoa(r.quiet),
 	}, programs...)
 	args = append(append(args, "--", "-l", strconv.Itoa(e.core)), r.eal(report)...)
 	out, err := output(ctx, e.binary, args...)

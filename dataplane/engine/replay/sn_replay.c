@@ -79,18 +79,29 @@ static void stamp(const struct sn_replay_rx *rx, struct rte_mbuf **pkts, uint16_
 			measured ? rx->pace.begin + (uint64_t)((double)(first + i + 1) * rx->gap) : 0;
 }
 
+/* Probes and waits are no part of the time of bursts. */
+static inline void note_burst(struct sn_replay_rx *rx, uint64_t cycles)
+{
+	sn_histogram_add(&rx->cycles, cycles);
+	if (rx->quiet.limit == 0 || !sn_quiet_add(&rx->quiet, cycles))
+		return;
+	sn_quiet_rest(&rx->quiet);
+	rx->polled = rte_rdtsc();
+}
+
 /* The time of the burst before, and whether this one begins or ends what is measured. */
 static inline void note_poll(struct sn_replay_rx *rx, uint64_t now)
 {
 	bool measured = rx->began != 0 && rx->ended == 0;
+	uint64_t polled = rx->polled;
 
+	rx->polled = now;
 	if (measured && rx->last >= SN_REPLAY_FULL)
-		sn_histogram_add(&rx->cycles, (now - rx->polled) * SN_REPLAY_PARTS / rx->last);
+		note_burst(rx, (now - polled) * SN_REPLAY_PARTS / rx->last);
 	if (unlikely(rx->began == 0 && rx->packets >= rx->begin))
 		rx->began = now;
 	if (unlikely(measured && rx->packets >= rx->end))
 		__atomic_store_n(&rx->ended, now, __ATOMIC_RELEASE);
-	rx->polled = now;
 }
 
 uint16_t sn_replay_receive(void *queue, struct rte_mbuf **pkts, uint16_t n)
@@ -169,6 +180,7 @@ int sn_replay_rx_start(struct sn_replay_rx *rx, const struct sn_replay_config *c
 	rx->begin = config->warmup;
 	rx->end = config->count > 0 ? config->warmup + config->count : UINT64_MAX;
 	memset(&rx->cycles, 0, sizeof(rx->cycles));
+	sn_quiet_init(&rx->quiet, config->quiet, config->patience * config->hz / 1000);
 	if (rx->paced) {
 		rx->gap = (double)config->hz / (double)config->rate;
 		sn_pace_init(&rx->pace, config->rate, config->hz, config->ring);

@@ -8,7 +8,7 @@
  *
  * - Cycles per packet: from one poll that filled its burst to the next poll, divided by the burst's packets.
  * So all that the program does with a burst counts, and what the device itself does, which is the same for
- * all programs.
+ * all programs. Moments in which others use the core, too, can be told apart (sn_quiet.h).
  * - Latency, if the frames come at a rate: from when a frame came (not: when it was received) to when it was
  * sent.
  *
@@ -24,6 +24,7 @@
 #include "sn_capture.h"
 #include "sn_histogram.h"
 #include "sn_pace.h"
+#include "sn_quiet.h"
 
 #define SN_REPLAY_FULL	16 /* a burst of fewer packets is not measured */
 #define SN_REPLAY_PARTS 16 /* cycles per packet are counted in parts of a cycle */
@@ -51,6 +52,7 @@ struct sn_replay_rx {
 	struct rte_mbuf **posted; /* depth frames, copied ahead */
 	struct sn_pace pace;
 	struct sn_histogram cycles;
+	struct sn_quiet quiet; /* cycles of quiet moments */
 } __attribute__((aligned(64)));
 
 struct sn_replay_tx {
@@ -66,6 +68,8 @@ struct sn_replay_config {
 	uint32_t ring;		/* frames that wait at most, of those that come at a rate */
 	uint32_t depth;		/* frames copied ahead of their receipt: a large number makes them cold */
 	uint64_t hz;		/* of the TSC */
+	uint64_t quiet;		/* TSC cycles of a probe on a quiet core, at most; 0: no probes are made */
+	uint64_t patience;	/* milliseconds that each queue waits for a quiet core, at most */
 	bool checksums;
 };
 

@@ -21,6 +21,7 @@
 #define DEVICES	     8u
 #define RING_DEFAULT 4096u
 #define DEPTH_MAX    (1u << 20)
+#define PATIENCE_MAX 60000u
 #define PACKETS_MAX  1000000000000ull
 
 struct device {
@@ -352,9 +353,11 @@ static int read_number(const char *key, const char *value, void *context)
 
 static int check(const struct device *device, uint64_t depth, uint64_t ring)
 {
-	if (device->config.rate > SN_PACE_RATE_MAX || depth > DEPTH_MAX || ring == 0 || ring > UINT32_MAX) {
-		sn_log(SN_LOG_ERROR, "device=%s: want rate up to %u, depth up to %u, ring from 1 to %u",
-		       device->name, SN_PACE_RATE_MAX, DEPTH_MAX, UINT32_MAX);
+	if (device->config.rate > SN_PACE_RATE_MAX || depth > DEPTH_MAX || ring == 0 || ring > UINT32_MAX ||
+	    device->config.patience > PATIENCE_MAX) {
+		sn_log(SN_LOG_ERROR,
+		       "device=%s: want rate up to %u, depth up to %u, ring from 1 to %u, patience up to %u",
+		       device->name, SN_PACE_RATE_MAX, DEPTH_MAX, UINT32_MAX, PATIENCE_MAX);
 		return -1;
 	}
 	return 0;
@@ -362,8 +365,8 @@ static int check(const struct device *device, uint64_t depth, uint64_t ring)
 
 static int read_arguments(struct device *device, const char *text)
 {
-	static const char *const keys[] = {"pcap", "rate",  "warmup",  "count", "report",
-					   "ring", "depth", "latency", NULL};
+	static const char *const keys[] = {"pcap",  "rate",    "warmup", "count",    "report", "ring",
+					   "depth", "latency", "quiet",	 "patience", NULL};
 	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0;
 	const struct {
 		const char *key;
@@ -375,6 +378,8 @@ static int read_arguments(struct device *device, const char *text)
 		{"ring", &ring},
 		{"depth", &depth},
 		{"latency", &latency},
+		{"quiet", &device->config.quiet},
+		{"patience", &device->config.patience},
 	};
 	struct rte_kvargs *args = rte_kvargs_parse(text != NULL ? text : "", keys);
 	int rc = args != NULL ? 0 : -1;
@@ -452,6 +457,6 @@ static int remove_device(struct rte_vdev_device *vdev)
 static struct rte_vdev_driver driver = {.probe = probe, .remove = remove_device};
 
 RTE_PMD_REGISTER_VDEV(net_replay, driver);
-RTE_PMD_REGISTER_PARAM_STRING(
-	net_replay,
-	"pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> depth=<int> latency=<int> report=<path>");
+RTE_PMD_REGISTER_PARAM_STRING(net_replay,
+			      "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> "
+			      "depth=<int> latency=<int> quiet=<int> patience=<int> report=<path>");

@@ -12,7 +12,8 @@ static const struct {
 	const char *name;
 	double part;
 } quantiles[] = {
-	{"p10", 0.10}, {"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+	{"p1", 0.01},  {"p10", 0.10},	 {"p50", 0.50},	     {"p90", 0.90},
+	{"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
 };
 
 void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay_rx *rx)
@@ -22,6 +23,8 @@ void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay
 	report->nobuffer += rx->nobuffer;
 	report->missed += rx->pace.missed;
 	sn_histogram_merge(&report->cycles, &rx->cycles);
+	sn_histogram_merge(&report->quiet, &rx->quiet.values);
+	sn_histogram_merge(&report->probes, &rx->quiet.probes);
 	if (rx->ended > rx->began)
 		report->pps +=
 			(double)(rx->end - rx->begin) * (double)report->hz / (double)(rx->ended - rx->began);
@@ -63,6 +66,8 @@ int sn_replay_report_write(const struct sn_replay_report *report, const char *pa
 		report->device, report->hz, report->queues, report->received, report->sent,
 		report->sent_bytes, report->missed, report->nobuffer, report->pps);
 	print(file, "cycles_per_packet", &report->cycles, 1.0 / SN_REPLAY_PARTS);
+	print(file, "quiet_cycles_per_packet", &report->quiet, 1.0 / SN_REPLAY_PARTS);
+	print(file, "probe_cycles", &report->probes, 1);
 	print(file, "latency_ns", &report->latency, 1e9 / (double)report->hz);
 	fprintf(file, "}\n");
 	if (fclose(file) != 0 || rename(part, path) != 0)

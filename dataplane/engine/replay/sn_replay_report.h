@@ -12,6 +12,7 @@ struct sn_replay_report {
 	uint64_t received, sent, sent_bytes, missed, nobuffer;
 	double pps; /* received, while it was measured; 0: it was not to the end */
 	struct sn_histogram cycles, latency;
+	struct sn_histogram quiet, probes; /* cycles of quiet moments, and of what tells them */
 };
 
 void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay_rx *rx);

@@ -218,6 +218,31 @@ static void only_what_comes_between_warm_up_and_end_is_measured(void **state)
 	assert_true(world.rx.ended > world.rx.began);
 }
 
+static void probes_are_no_part_of_the_time_of_bursts(void **state)
+{
+	const uint64_t bursts = 10 * SN_QUIET_VALUES;
+	struct rte_mbuf *pkts[BURST];
+
+	(void)state;
+	for (uint64_t limit = 0; limit < 2; limit++) {
+		uint64_t began;
+
+		assert_int_equal(open_queue(&(struct sn_replay_config){.quiet = limit * UINT32_MAX}), 0);
+		began = rte_rdtsc();
+		for (uint64_t i = 0; i <= bursts; i++) {
+			assert_int_equal(sn_replay_receive(&world.rx, pkts, BURST), BURST);
+			sn_replay_send(&world.tx, pkts, BURST);
+		}
+		assert_int_equal(world.rx.cycles.values, bursts);
+		assert_int_equal(world.rx.quiet.probes.values, limit * 10);
+		/* All but the first slice, before which there is no probe. */
+		assert_int_equal(world.rx.quiet.values.values, limit * 9 * SN_QUIET_VALUES);
+		assert_true(world.rx.cycles.sum * BURST / SN_REPLAY_PARTS + world.rx.quiet.probes.sum <=
+			    rte_rdtsc() - began);
+		close_queue(NULL);
+	}
+}
+
 static void a_burst_that_is_not_full_is_not_measured(void **state)
 {
 	struct rte_mbuf *pkts[BURST];
@@ -363,14 +388,15 @@ static void a_device_writes_its_report_once_all_queues_have_measured(void **stat
 {
 	struct rte_eth_stats stats;
 	struct rte_mbuf *pkts[BURST];
-	char args[256], report[80], line[1024];
+	char args[256], report[80], line[2048];
 	uint16_t port;
 	FILE *file;
 
 	(void)state;
 	write_capture(FRAMES, FRAMES, FRAMES);
 	snprintf(report, sizeof(report), "%s.json", world.path);
-	snprintf(args, sizeof(args), "pcap=%s,warmup=64,count=320,report=%s", world.path, report);
+	snprintf(args, sizeof(args), "pcap=%s,warmup=64,count=320,quiet=1000000,report=%s", world.path,
+		 report);
 	assert_int_equal(rte_vdev_init("net_replay0", args), 0);
 	assert_int_equal(rte_eth_dev_get_port_by_name("net_replay0", &port), 0);
 	start_port(port, 2);
@@ -390,6 +416,9 @@ static void a_device_writes_its_report_once_all_queues_have_measured(void **stat
 	assert_non_null(strstr(line, "{\"device\":\"net_replay0\""));
 	assert_non_null(strstr(line, "\"queues\":2"));
 	assert_non_null(strstr(line, "\"cycles_per_packet\":{\"values\":20,"));
+	assert_non_null(strstr(line, "\"quiet_cycles_per_packet\":{\"values\":0,"));
+	assert_non_null(
+		strstr(line, "\"probe_cycles\":{\"values\":0,")); /* 10 bursts of a queue are no slice */
 	assert_int_equal(rte_eth_stats_get(port, &stats), 0);
 	assert_int_equal(stats.ipackets, 40 * BURST);
 	assert_int_equal(stats.opackets, 40 * BURST);
@@ -418,7 +447,7 @@ static void a_device_without_a_capture_receives_nothing_and_sends(void **state)
 static void a_device_tells_the_latency_of_frames_that_came_by_another(void **state)
 {
 	struct rte_mbuf *pkts[BURST];
-	char args[256], report[80], line[1024] = "";
+	char args[256], report[80], line[2048] = "";
 	uint16_t in, out, sent = 0;
 	FILE *file;
 
@@ -471,8 +500,8 @@ static void a_device_that_nobody_closed_is_removed_with_its_report(void **state)
 static void wrong_arguments_are_refused(void **state)
 {
 	static const char *const cases[] = {
-		"pcap=/nonexistent.pcap", "rate=fast", "rate=2000000000", "count=-1", "ring=0",
-		"depth=9999999",	  "speed=1"};
+		"pcap=/nonexistent.pcap", "rate=fast",	"rate=2000000000", "count=-1", "ring=0",
+		"depth=9999999",	  "quiet=soon", "patience=60001",  "speed=1"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -488,6 +517,7 @@ int main(void)
 			a_frame_is_told_with_its_protocols_and_whether_its_checksums_are_right, close_queue),
 		cmocka_unit_test(checksums_are_told_only_to_programs_that_ask),
 		cmocka_unit_test_teardown(only_what_comes_between_warm_up_and_end_is_measured, close_queue),
+		cmocka_unit_test(probes_are_no_part_of_the_time_of_bursts),
 		cmocka_unit_test_teardown(a_burst_that_is_not_full_is_not_measured, close_queue),
 		cmocka_unit_test_teardown(frames_that_find_no_buffer_come_later, close_queue),
 		cmocka_unit_test_teardown(frames_at_a_rate_have_the_latency_since_they_came, close_queue),

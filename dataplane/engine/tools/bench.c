@@ -25,6 +25,7 @@
 #include "sn_file.h"
 #include "sn_helper.h"
 #include "sn_log.h"
+#include "sn_quiet.h"
 #include "sn_thread.h"
 
 #define SN_UNIQUE_PORT_FIRST 1024
@@ -40,6 +41,8 @@ static const char usage[] =
 	"  --rounds N          measured bursts (default 20000)\n"
 	"  --warmup N          bursts before them (default 5000)\n"
 	"  --profile N         bursts after them with a clock around each stage (default 5000)\n"
+	"  --quiet N           profiled bursts count between two probes of the core that take at most N\n"
+	"                      TSC cycles, if there are any: nobody else uses it then (default 0: all)\n"
 	"  --entry NAME        interface of the first program (default: its first)\n"
 	"  --unique-flows N    every packet opens a flow: the source port grows after each N packets,\n"
 	"                      which is how many different ones the file holds (off the clock)\n"
@@ -48,15 +51,11 @@ static const char usage[] =
 	"  --help\n";
 
 static const struct option long_options[] = {
-	{"rounds", required_argument, NULL, 'r'},
-	{"warmup", required_argument, NULL, 'w'},
-	{"profile", required_argument, NULL, 'p'},
-	{"entry", required_argument, NULL, 'e'},
-	{"unique-flows", required_argument, NULL, 'u'},
-	{"buffers", required_argument, NULL, 'b'},
-	{"no-huge", no_argument, NULL, 'n'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
+	{"rounds", required_argument, NULL, 'r'},  {"warmup", required_argument, NULL, 'w'},
+	{"profile", required_argument, NULL, 'p'}, {"quiet", required_argument, NULL, 'q'},
+	{"entry", required_argument, NULL, 'e'},   {"unique-flows", required_argument, NULL, 'u'},
+	{"buffers", required_argument, NULL, 'b'}, {"no-huge", no_argument, NULL, 'n'},
+	{"help", no_argument, NULL, 'h'},	   {NULL, 0, NULL, 0},
 };
 
 static int parse_number(const char *text, unsigned int min, unsigned int *value, struct sn_error *err)
@@ -85,6 +84,9 @@ static int parse_flags(int argc, char **argv, struct options *options, struct sn
 			break;
 		case 'p':
 			rc = parse_number(optarg, 0, &options->profile, err);
+			break;
+		case 'q':
+			rc = parse_number(optarg, 0, &options->quiet, err);
 			break;
 		case 'e':
 			options->entry = optarg;
@@ -360,6 +362,55 @@ static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
 	return sum;
 }
 
+/* Cycles of profiled bursts, those of a stage in a row. */
+struct profile {
+	uint32_t *samples;
+	size_t room;	   /* of a stage */
+	size_t n;	   /* bursts */
+	size_t slice;	   /* the first of those since the last probe */
+	size_t kept;	   /* bursts of quiet slices, which come first */
+	bool quick;	   /* the last probe */
+	uint64_t patience; /* TSC cycles */
+};
+
+/* Ends a slice: it is kept if the probes before and after it are quick. */
+static void end_slice(struct profile *profile, unsigned int limit)
+{
+	bool quick = sn_quiet_probe() <= limit;
+	size_t n = profile->n - profile->slice;
+
+	if (quick && profile->quick) {
+		for (unsigned int stage = 0; stage < SN_STAGES; stage++) {
+			uint32_t *samples = profile->samples + stage * profile->room;
+
+			memmove(samples + profile->kept, samples + profile->slice, n * sizeof(*samples));
+		}
+		profile->kept += n;
+	}
+	profile->quick = quick;
+	profile->slice = profile->n;
+	if (!quick)
+		profile->patience -= RTE_MIN(profile->patience, sn_quiet_wait(limit, profile->patience));
+}
+
+static void profile_round(struct bench *bench, struct profile *profile)
+{
+	const struct sn_worker_stats *stats = sn_worker_stats(bench->mailboxes[0].worker);
+	uint64_t before[SN_STAGES], packets = stats->packets;
+
+	for (unsigned int stage = 0; stage < SN_STAGES; stage++)
+		before[stage] = stage_cycles(bench, stage);
+	run_round(bench, false);
+	if (stats->packets - packets != SN_BENCH_BURST)
+		return;
+	for (unsigned int stage = 0; stage < SN_STAGES; stage++)
+		profile->samples[stage * profile->room + profile->n] =
+			(uint32_t)(stage_cycles(bench, stage) - before[stage]);
+	profile->n++;
+	if (bench->options->quiet > 0 && profile->n - profile->slice == SN_QUIET_VALUES)
+		end_slice(profile, bench->options->quiet);
+}
+
 /* Rounds with a clock around each stage; of each stage the median burst, as one interruption would hide the
  * rest. */
 static int profile(struct bench *bench, struct sn_error *err)
@@ -367,37 +418,27 @@ static int profile(struct bench *bench, struct sn_error *err)
 	static const char *const names[SN_STAGES] = {"receive",	 "parse",   "lookup",
 						     "classify", "rewrite", "send"};
 	const struct options *options = bench->options;
-	const struct sn_worker_stats *stats = sn_worker_stats(bench->mailboxes[0].worker);
-	uint32_t *samples = calloc((size_t)SN_STAGES * options->profile + 1, sizeof(*samples));
-	size_t n = 0;
+	struct profile profile = {.room = options->profile, .patience = rte_get_tsc_hz()};
 
-	if (samples == NULL)
+	profile.samples = calloc(SN_STAGES * profile.room + 1, sizeof(*profile.samples));
+	if (profile.samples == NULL)
 		return sn_fail(err, "no memory for %u profiled bursts", options->profile);
 	for (unsigned int i = 0; i < options->n_programs; i++)
 		sn_worker_set_profile(bench->mailboxes[i].worker, true);
-	for (unsigned int i = 0; i < options->profile; i++) {
-		uint64_t before[SN_STAGES], packets = stats->packets;
-
-		for (unsigned int stage = 0; stage < SN_STAGES; stage++)
-			before[stage] = stage_cycles(bench, stage);
-		run_round(bench, false);
-		if (stats->packets - packets != SN_BENCH_BURST)
-			continue;
-		for (unsigned int stage = 0; stage < SN_STAGES; stage++)
-			samples[stage * options->profile + n] =
-				(uint32_t)(stage_cycles(bench, stage) - before[stage]);
-		n++;
-	}
+	for (unsigned int i = 0; i < options->profile; i++)
+		profile_round(bench, &profile);
+	if (profile.kept > 0)
+		profile.n = profile.kept;
 	printf("\"stages\":{");
 	for (unsigned int stage = 0; stage < SN_STAGES; stage++) {
-		uint32_t *of_stage = samples + (size_t)stage * options->profile;
+		uint32_t *samples = profile.samples + stage * profile.room;
 
-		qsort(of_stage, n, sizeof(*of_stage), bench_compare);
+		qsort(samples, profile.n, sizeof(*samples), bench_compare);
 		printf("%s\"%s\":%.2f", stage == 0 ? "" : ",", names[stage],
-		       bench_per_packet(of_stage, n, 50));
+		       bench_per_packet(samples, profile.n, 50));
 	}
 	printf("}");
-	free(samples);
+	free(profile.samples);
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 
 struct options {
 	unsigned int rounds, warmup, profile, buffers;
+	unsigned int quiet; /* TSC cycles of a quick probe at most, in the profile; 0: no probes are made */
 	const char *entry;
 	unsigned int unique_flows; /* packets per source port; 0: as they come */
 	bool no_huge;
