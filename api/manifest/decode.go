@@ -231,6 +231,10 @@ func (d *decoder) integer(n *yaml.Node, s *schema, path string, line int) any {
 		d.fail(path, line, n.Value, "is too large a number")
 		return nil
 	}
+	if plain := strconv.FormatInt(v, 10); n.Value != plain && n.Value != "+"+plain {
+		d.fail(path, line, n.Value, "is %s to YAML; write %s if you mean that", plain, plain)
+		return nil
+	}
 	switch {
 	case s.Minimum != nil && s.Maximum != nil && (float64(v) < *s.Minimum || float64(v) > *s.Maximum):
 		d.fail(path, line, n.Value, "must be from %s to %s", number(*s.Minimum), number(*s.Maximum))

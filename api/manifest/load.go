@@ -9,9 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -152,8 +150,6 @@ func (l *loader) file(name string, wanted func(finding.Object) bool) {
 	l.parse(name, data, wanted)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
-
 func (l *loader) parse(name string, data []byte, wanted func(finding.Object) bool) {
 	if strings.HasSuffix(name, clickSuffix) {
 		l.clickFile(name, data)
@@ -179,31 +175,6 @@ func (l *loader) parse(name string, data []byte, wanted func(finding.Object) boo
 			l.document(name, n.Content[0], wanted)
 		}
 	}
-}
-
-func syntaxError(file string, data []byte, err error) finding.Finding {
-	f := finding.Finding{Code: finding.Unreadable, File: file, Line: 1, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		f.Line, _ = strconv.Atoi(m[1])
-		f.Message = "not YAML: " + err.Error()[len(m[0]):]
-	}
-	if at := tabbed(data); at > 0 && strings.Contains(err.Error(), "cannot start any token") {
-		f.Line, f.Message = at, "the line begins with a tab, which YAML does not take for indentation; use spaces"
-	}
-	return f
-}
-
-var tabs = regexp.MustCompile(`^ *\t`)
-
-// tabbed is the first line with a tab in its indentation, from 1 on; 0: none has.
-func tabbed(data []byte) int {
-	n := 0
-	for line := range bytes.Lines(data) {
-		if n++; tabs.Match(line) {
-			return n
-		}
-	}
-	return 0
 }
 
 // document takes one YAML document in.

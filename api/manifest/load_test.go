@@ -135,7 +135,7 @@ func TestAFolderIsReadFileByFile(t *testing.T) {
 	if len(b.Chains) != 1 || len(b.Functions) != 1 {
 		t.Errorf("%d chains and %d functions were read, wanted one each", len(b.Chains), len(b.Functions))
 	}
-	want := "broken.yaml:1: not YAML: did not find expected node content\n" +
+	want := "broken.yaml:1: not YAML: a value is missing, or a bracket that is open here is not closed\n" +
 		"counters.yml:1: warning: apiVersion: \"v1\": is not of nfv.sinter.dev; the document is ignored\n"
 	if got := strings.ReplaceAll(found.String(), dir+"/", ""); got != want {
 		t.Errorf("findings are\n%swanted\n%s", got, want)
@@ -148,6 +148,8 @@ func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
 		"no apiVersion":          {"kind: ServiceChain\n", `x.yaml:1: apiVersion: is missing; set it to nfv.sinter.dev/v1alpha1`},
 		"another version":        {"apiVersion: nfv.sinter.dev/v2\nkind: ServiceChain\n", `x.yaml:1: apiVersion: "nfv.sinter.dev/v2": unknown version; this build knows nfv.sinter.dev/v1alpha1`},
 		"an unknown kind":        {"apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServicChain\n", `x.yaml:1: kind: "ServicChain": unknown kind; did you mean "ServiceChain"?`},
+		"a hexadecimal port":     {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destinationPorts: [0x50]}]}}\n", `x.yaml:4: spec.monitor.classes[0].destinationPorts[0]: "0x50": is 80 to YAML; write 80 if you mean that`},
+		"an octal port":          {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destinationPorts: [0110]}]}}\n", `x.yaml:4: spec.monitor.classes[0].destinationPorts[0]: "0110": is 72 to YAML; write 72 if you mean that`},
 		"metadata twice":         {head + "metadata: {name: a}\nmetadata: {name: b}\nspec: {monitor: {}}\n", `x.yaml:4: metadata: the field is there twice; leave one out`},
 		"a merge key":            {head + "metadata: &m {name: a}\nspec: {monitor: {}, <<: *m}\n", `x.yaml:4: spec.<<: merge keys of YAML are not read here; write the fields out`},
 		"a short field name":     {head + "metadata: {name: a}\nspec: {monitor: {classes: [{name: x, destPorts: [80]}]}}\n", `x.yaml:4: spec.monitor.classes[0].destPorts: unknown field; did you mean "destinationPorts"?`},
@@ -173,6 +175,42 @@ func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
 			_, found := manifest.Parse("x.yaml", []byte(test.text), os.ReadFile)
 			if got := strings.TrimSpace(found.String()); got != test.want {
 				t.Errorf("findings are\n%s\nwanted\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoYAMLIsToldByItsOwnLine(t *testing.T) {
+	const head = "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\nmetadata:\n  name: fw\nspec:\n  firewall:\n    rules:\n" // 7 lines
+	const rule = "    - name: web\n      action: Accept\n"
+	for name, test := range map[string]struct {
+		text string
+		line int
+		want string
+	}{
+		"an entry too far to the left":   {head + rule + rule + "   - name: dns\n", 12, "the indentation fits no line above it"},
+		"an entry without its dash":      {head + rule + rule + "     name: dns\n", 12, "the indentation fits no line above it"},
+		"a field too far to the left":    {head + rule + "    - name: dns\n     action: Accept\n" + rule, 11, "the indentation fits no line above it"},
+		"a field too far to the right":   {head + rule + "    - name: dns\n        action: Accept\n" + rule, 11, "a field cannot begin here"},
+		"a field without its colon":      {head + rule + "    - name: dns\n      action Accept\n      log: true\n", 11, "a field wants a colon"},
+		"an open list":                   {head + rule + "    - name: dns\n      destinationPorts: [53, 54\n      action: Accept\n" + rule, 11, `lacks a comma, or its "]"`},
+		"an open mapping":                {head + "    - {name: dns, action: Accept\n    - {name: web, action: Accept}\n", 8, `lacks a comma, or its "}"`},
+		"an open quote":                  {head + rule + "    - name: \"dns\n      action: Accept\n", 10, "a text in quotes has no end"},
+		"an alias of nothing":            {head + rule + "    - *web\n" + rule, 10, "*web stands for what &web names, which is not there"},
+		"text that begins with a letter": {head + "    - name: @web\n", 8, "wants quotes"},
+		"a backslash":                    {head + "    - name: \"a\\d\"\n", 8, "a backslash begins an escape"},
+		"a second document":              {head + rule + "---\n" + head + rule + "   - name: dns\n", 20, "the indentation fits no line above it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, found := manifest.Parse("x.yaml", []byte(test.text), os.ReadFile)
+			var errs finding.List
+			for _, f := range found {
+				if f.Code == finding.Unreadable {
+					errs = append(errs, f)
+				}
+			}
+			if len(errs) != 1 || errs[0].Line != test.line || !strings.Contains(errs[0].Message, test.want) {
+				t.Errorf("findings are\n%swanted one in line %d with %q", found, test.line, test.want)
 			}
 		})
 	}

@@ -395,6 +395,6 @@ chain.yaml:10: spec.path[1]: "c": has no port "outside", by which a path goes; i
 	},
 	"YAML that is none": {
 		chain: "  interfaces: [\n",
-		want:  `chain.yaml:5: not YAML: did not find expected node content`,
+		want:  `chain.yaml:5: not YAML: a value is missing, or a bracket that is open here is not closed`,
 	},
 }
