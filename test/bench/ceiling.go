@@ -56,7 +56,7 @@ func (r replay) forSeconds(pps float64) replay {
 
 // ceiling is what two testpmd, a core each, forward at once, as a multiple of what one does alone. CPUs that are hyper-threads of one core, or that a host lends
 // to others as well, give less than 2.
-func ceiling(ctx context.Context, dir string, r replay, rounds int) (*gain, error) {
+func ceiling(ctx context.Context, dir string, q *quiet, r replay, rounds int) (*gain, error) {
 	var programs [2]testpmd
 	for cpu := range programs {
 		programs[cpu] = testpmd{cpu, 1 - cpu, filepath.Join(dir, fmt.Sprintf("testpmd-%d", cpu))}
@@ -64,11 +64,12 @@ func ceiling(ctx context.Context, dir string, r replay, rounds int) (*gain, erro
 			return nil, err
 		}
 	}
-	first, err := programs[0].run(ctx, r, "5tswap")
+	first, err := programs[0].run(ctx, q.beside(r), "5tswap")
 	if err != nil {
 		return nil, err
 	}
-	r = r.forSeconds(first.pps())
+	q.learn(first)
+	r = q.beside(r.forSeconds(first.pps()))
 	var g gain
 	for range rounds {
 		for cpu, t := range programs {

@@ -19,14 +19,15 @@ const coresRounds = 3
 const coresPreamble = `# Two cores
 
 Made by ` + "`hack/bench.sh -workers 2`" + `: the engine with a worker on the one core, on the other (*one* is their mean), and on both. Each has a queue of the replay
-device with flows of its own shards (` + "`--shards address:%d`" + `). Packets per second by the median burst; of %d alternating rounds the best of each, as
-other work on the machine only takes away. The rounds' ratios are from lowest to highest. Wanted is at least %.1f ×; a row below has up to %d times as many rounds.
+device with flows of its own shards (` + "`--shards address:%d`" + `). Packets per second by the median burst of quiet moments, as in the [rows](README.md); no device waits for them,
+since a core that waits leaves the memory to the other. Of %d alternating rounds the best of each counts, as other work on the machine only takes away. The rounds' ratios are from
+lowest to highest.
 
 *Machine* is the ceiling: two engines of one worker at once, that share nothing, against one of them alone. What the second core lacks there it lacks for any program:
 it has a share of the memory's bandwidth and of the last-level cache, or it is a hyper-thread, or a host lends it to others. Rows in which each packet opens a flow have none: their
-captures end too soon.
+captures end too soon. Wanted is at least %.1f ×, or %.2f of *machine*; a row below has up to %d times as many rounds. *Busy* are rounds in which a run had too few quiet moments.
 
-Here: two testpmd 5tswap at once forward %.2f (%s) × what one does; CPUs of one core, as the system tells: %s.
+Measured on %s. Here, two testpmd 5tswap at once forward %.2f (%s) × what one does; CPUs of one core, as the system tells: %s.
 
 | chain | one | two | ratio | rounds | machine | |
 | --- | --: | --: | --: | --: | --: | --- |
@@ -41,45 +42,82 @@ func (g *gain) span() string {
 // line is a row of the table.
 func (g *gain) line(name string) string {
 	machine, ratio, verdict := "–", g.ratio(), "met"
-	if len(g.apart) > 0 {
-		machine = fmt.Sprintf("%.2f", slices.Max(g.apart)/g.one())
+	if m := g.machine(); m > 0 {
+		machine = fmt.Sprintf("%.2f", m)
 	}
-	if ratio < wantGain {
-		verdict = fmt.Sprintf("missed by %.0f %%", 100*(1-ratio/wantGain))
+	if want := g.wanted(wantGain); ratio < want {
+		verdict = fmt.Sprintf("missed by %.1f %%", 100*(1-ratio/want))
+	}
+	if g.busy > 0 {
+		verdict += fmt.Sprintf("; %d of %d rounds busy", g.busy, len(g.two))
 	}
 	return fmt.Sprintf("| %s | %.2f Mpps | %.2f Mpps | %.2f | %v | %s | %s |", name, g.one()/1e6, slices.Max(g.two)/1e6, ratio, g.span(), machine, verdict)
 }
 
-// twoCores measures rows and writes cores.md. A row that cannot be measured does not stop the others.
-func twoCores(ctx context.Context, p pair, b *bench, list []row, out string) error {
+// twoCores measures rows and writes cores.md. A row that cannot be measured does not stop the others. Of known rows, if not nil, those that are not
+// measured stay as the report has them.
+func twoCores(ctx context.Context, p pair, b *bench, list, known []row, out string) error {
 	c, err := b.capture(mixed(10_000, frameSize))
 	if err != nil {
 		return err
 	}
 	r := replay{plugin: b.plugin, capture: c.path}
 	r.warmup, r.measured = mixed(10_000, frameSize).schedule(c.packets)
-	machine, err := ceiling(ctx, p.dir, r, p.rounds)
+	machine, err := ceiling(ctx, p.dir, &b.quiet, r, p.rounds)
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, coresPreamble, partitionBit, p.rounds, wantGain, tries, machine.ratio(), machine.span(), siblings())
+	fmt.Fprintf(&text, coresPreamble, partitionBit, p.rounds, wantGain, wantOfMachine, tries, cpu(), machine.ratio(), machine.span(), siblings())
 	var bad []error
+	lines := map[string]string{}
+	if known != nil {
+		lines = storedLines(filepath.Join(out, "cores.md"))
+	}
 	for _, s := range list {
 		g, err := p.measure(ctx, b, s, tries)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
+		var unfit *unfitError
+		line := ""
+		switch {
+		case errors.As(err, &unfit):
+			line = fmt.Sprintf("| %s | – | – | – | – | – | %v |", s.Name, unfit)
+		case err != nil:
 			bad = append(bad, fmt.Errorf("%s: %w", s.Name, err))
 			continue
+		default:
+			line = g.line(s.Name)
 		}
-		line := g.line(s.Name)
 		fmt.Fprintln(os.Stderr, line)
-		fmt.Fprintln(&text, line)
-		if ratio := g.ratio(); ratio < p.want {
-			bad = append(bad, fmt.Errorf("%s: two cores do %.2f × what one does, want %.1f", s.Name, ratio, p.want))
+		lines[s.Name] = line
+		if g == nil {
+			continue
+		}
+		if ratio, want := g.ratio(), g.wanted(p.want); ratio < want {
+			bad = append(bad, fmt.Errorf("%s: two cores do %.2f × what one does, want %.2f", s.Name, ratio, want))
+		}
+	}
+	if known == nil {
+		known = list
+	}
+	for _, s := range known {
+		if line := lines[s.Name]; line != "" {
+			fmt.Fprintln(&text, line)
 		}
 	}
 	return errors.Join(append(bad, os.WriteFile(filepath.Join(out, "cores.md"), []byte(text.String()), 0o644))...)
+}
+
+// storedLines are the rows of a report, by name; none without a report.
+func storedLines(path string) map[string]string {
+	lines := map[string]string{}
+	text, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(line, "| ") {
+			lines[name] = strings.TrimSuffix(line, "\n")
+		}
+	}
+	return lines
 }

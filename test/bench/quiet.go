@@ -34,6 +34,13 @@ func (q *quiet) on(r replay) replay {
 	return r
 }
 
+// beside is on for a device that runs beside another: it does not wait, as a core that waits leaves the memory to the other.
+func (q *quiet) beside(r replay) replay {
+	r = q.on(r)
+	r.patience = 0
+	return r
+}
+
 // learn notes what a run's quickest probes took. Whether that is so much less than was known that no run before it counts. The quickest
 // hundredth is taken, so that one strange value is not believed.
 func (q *quiet) learn(d *deviceReport) (restarts bool) {

@@ -28,8 +28,14 @@ type replay struct {
 }
 
 // device is EAL's name and arguments of the device, which writes a report.
-func (r replay) device(report string) string {
-	d := fmt.Sprintf("net_replay0,pcap=%s,warmup=%d,count=%d,report=%s", r.capture, r.warmup, r.measured, report)
+func (r replay) device(report string) string { return "net_replay0," + r.arguments(report, r.capture) }
+
+// arguments are the device's, with a queue for each capture.
+func (r replay) arguments(report string, captures ...string) string {
+	d := fmt.Sprintf("warmup=%d,count=%d,report=%s", r.warmup, r.measured, report)
+	for _, path := range captures {
+		d += ",pcap=" + path
+	}
 	if r.rate > 0 {
 		d += fmt.Sprintf(",rate=%d", r.rate)
 	}
