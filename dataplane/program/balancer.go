@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Limits of balancers; the engine has the same (kind/sn_balancer.c).
+// Limits of balancers; the engine has the same (kind/balancer/sn_balancer.c).
 const (
 	maxBackends         = 512
 	maxWeight           = 256

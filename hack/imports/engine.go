@@ -25,7 +25,8 @@ type library struct {
 	Name     string
 	Uses     []string            // libraries, as its meson.build says
 	Headers  []string            // that it has
-	Includes map[string][]string // headers, by file
+	Rooms    map[string]string   // the folder in the library that a header is in, by its name
+	Includes map[string][]string // headers, by file: its path in the library
 }
 
 // libraries reads the engine's libraries in the order in which meson has them. planted are files that it has besides, by path.
@@ -40,7 +41,7 @@ func libraries(module string, planted map[string]string) ([]library, error) {
 	}
 	var list []library
 	for _, name := range quoted.FindAllSubmatch(loop[1], -1) {
-		l := library{Name: string(name[1]), Includes: map[string][]string{}}
+		l := library{Name: string(name[1]), Rooms: map[string]string{}, Includes: map[string][]string{}}
 		if err := l.read(module, planted); err != nil {
 			return nil, err
 		}
@@ -64,13 +65,13 @@ func (l *library) read(module string, planted map[string]string) error {
 		l.Uses = append(l.Uses, string(d[1]))
 	}
 	for _, pattern := range []string{"*.[ch]", "*/*.[ch]"} {
-		if err := l.readFiles(filepath.Join(folder, pattern)); err != nil {
+		if err := l.readFiles(folder, pattern); err != nil {
 			return err
 		}
 	}
 	for path, text := range planted {
-		if strings.HasPrefix(path, engine+"/"+l.Name+"/") {
-			l.add(filepath.Base(path), text)
+		if in, ok := strings.CutPrefix(path, engine+"/"+l.Name+"/"); ok {
+			l.add(in, text)
 		}
 	}
 	if l.Name == "schema" {
@@ -79,8 +80,8 @@ func (l *library) read(module string, planted map[string]string) error {
 	return nil
 }
 
-func (l *library) readFiles(pattern string) error {
-	files, err := filepath.Glob(pattern)
+func (l *library) readFiles(folder, pattern string) error {
+	files, err := filepath.Glob(filepath.Join(folder, pattern))
 	if err != nil {
 		return err
 	}
@@ -89,14 +90,19 @@ func (l *library) readFiles(pattern string) error {
 		if err != nil {
 			return err
 		}
-		l.add(filepath.Base(file), string(text))
+		in, err := filepath.Rel(folder, file)
+		if err != nil {
+			return err
+		}
+		l.add(in, string(text))
 	}
 	return nil
 }
 
 func (l *library) add(file, text string) {
-	if strings.HasSuffix(file, ".h") {
-		l.Headers = append(l.Headers, file)
+	if name := filepath.Base(file); strings.HasSuffix(file, ".h") {
+		l.Headers = append(l.Headers, name)
+		l.Rooms[name] = filepath.Dir(file)
 	}
 	for _, i := range include.FindAllStringSubmatch(text, -1) {
 		l.Includes[file] = append(l.Includes[file], i[1])
@@ -125,6 +131,19 @@ func includes(list []library) map[string]map[string]bool {
 	return graph
 }
 
+// beside gives a line for each folder in a library that includes a header of another folder there: each is a library of its own.
+func (l *library) beside() (wrong []string) {
+	for file, headers := range l.Includes {
+		room := filepath.Dir(file)
+		for _, h := range headers {
+			if other, ok := l.Rooms[h]; ok && other != room && other != "." {
+				wrong = append(wrong, fmt.Sprintf("%s/%s/%s includes headers of %s, which lies beside it", engine, l.Name, room, other))
+			}
+		}
+	}
+	return wrong
+}
+
 // checkEngine gives a line for each library that includes a header of one that it does not use, not even through a third.
 func checkEngine(list []library) []string {
 	uses := map[string]map[string]bool{}
@@ -135,6 +154,9 @@ func checkEngine(list []library) []string {
 		}
 	}
 	var wrong []string
+	for i := range list {
+		wrong = append(wrong, list[i].beside()...)
+	}
 	for name, others := range includes(list) {
 		for _, other := range slices.Sorted(maps.Keys(others)) {
 			if !reaches(uses, name, other) {

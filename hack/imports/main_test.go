@@ -108,6 +108,14 @@ func TestAPlantedWrongIncludeIsFound(t *testing.T) {
 			"dataplane/engine/kind/planted/planted.c", "#include \"sn_worker.h\"\n",
 			"dataplane/engine/kind includes headers of worker, which it does not use: see dataplane/engine/kind/meson.build",
 		},
+		"a kind of state includes another one": {
+			"dataplane/engine/kind/planted/planted.c", "#include \"sn_napt.h\"\n",
+			"dataplane/engine/kind/planted includes headers of napt, which lies beside it",
+		},
+		"a worker includes a kind of state": {
+			"dataplane/engine/worker/planted.c", "#include \"sn_napt.h\"\n",
+			"dataplane/engine/worker includes headers of kind, which it does not use: see dataplane/engine/worker/meson.build",
+		},
 		"a library includes one beside it": {
 			"dataplane/engine/port/planted.h", "#include <stdio.h>\n# include \"sn_parse.h\"\n",
 			"dataplane/engine/port includes headers of packet, which it does not use: see dataplane/engine/port/meson.build",

@@ -2,7 +2,7 @@
 /* Short decisions: a session and a form each. */
 
 #include "sn_cache_impl.h"
-#include "sn_napt.h"
+#include "sn_session.h"
 #include "sn_rewrite.h"
 
 #define BEFORE_NS  10000000000ull

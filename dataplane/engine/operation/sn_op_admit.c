@@ -3,7 +3,8 @@
 
 #include "sn_dispatch.h"
 #include "sn_execution.h"
-#include "sn_flow.h"
+#include "sn_track.h"
+#include "sn_window.h"
 
 struct admit {
 	uint32_t table;
@@ -58,7 +59,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_done();
 	if (!sn_track_flow(p, &flow))
 		return sn_drop(a->full);
-	shard = sn_track_shard_in(x->state, a->table, &flow, a->from_outside);
+	shard = sn_flow_shard_in(x->state, a->table, &flow, a->from_outside);
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
 	s = sn_track_begin(x->partition, a->table, shard, &flow, a->from_outside, x->now, &is_return, &made);
@@ -68,7 +69,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_drop(a->full);
 	checked = is_syn(p) && sn_track_is_strict(&x->program->tables[a->table]);
 	if (made && checked)
-		sn_track_check(s, true);
+		sn_window_check(s, true);
 	if (!made && is_syn(p) && s->seen & SN_SEEN_CLOSING)
 		return sn_journal_note_again(x, s, p, is_return, checked);
 	return sn_journal_note(x, s, p, is_return, made);
@@ -81,7 +82,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 
 	if (!sn_track_flow(p, &flow))
 		return sn_done();
-	return sn_hand_over_to(sn_track_shard_in(look->state, a->table, &flow, a->from_outside));
+	return sn_hand_over_to(sn_flow_shard_in(look->state, a->table, &flow, a->from_outside));
 }
 
 static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)

@@ -56,7 +56,7 @@ static uint32_t shard_of(const struct sn_state *state, const struct inspect *i, 
 			 struct sn_flow *flow)
 {
 	*flow = (struct sn_flow){p->src, p->dst, (uint16_t)p->sport, (uint16_t)p->dport, p->proto};
-	return sn_track_shard_in(state, i->table, flow, i->from_outside);
+	return sn_flow_shard_in(state, i->table, flow, i->from_outside);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

@@ -3,8 +3,8 @@
 
 #include "sn_dispatch.h"
 #include "sn_execution.h"
-#include "sn_flow.h"
 #include "sn_icmp.h"
+#include "sn_napt.h"
 
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {

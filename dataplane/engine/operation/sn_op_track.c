@@ -4,7 +4,8 @@
 #include "sn_dispatch.h"
 #include "sn_execution.h"
 #include "sn_icmp.h"
-#include "sn_flow.h"
+#include "sn_track.h"
+#include "sn_window.h"
 
 enum state {
 	NEW,
@@ -86,7 +87,7 @@ static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
 static uint32_t shard_of(const struct sn_state *state, const struct track *t, const struct sn_flow *flow,
 			 bool quoted)
 {
-	return sn_track_shard_in(state, t->table, flow, t->from_outside != quoted);
+	return sn_flow_shard_in(state, t->table, flow, t->from_outside != quoted);
 }
 
 /* A SYN begins a closing flow again, if it has not done so a moment ago. */
@@ -104,7 +105,7 @@ static bool fits_window(const struct sn_execution *x, const struct sn_pkt *p, co
 	if (likely(!(s->seen & SN_SEEN_CHECKED)) || x->warm_up || sn_journal_has_again(x, s))
 		return true;
 	tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
-	return sn_track_fits_window(s, tcp, sn_track_length(p, tcp), is_return);
+	return sn_window_fits(s, tcp, sn_window_length(p, tcp), is_return);
 }
 
 static enum state state_of(const struct sn_execution *x, const struct track *t, const struct sn_pkt *p,

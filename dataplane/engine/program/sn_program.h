@@ -181,7 +181,8 @@ struct sn_class {
 	uint32_t state_run; /* run of the first operation that makes state, SN_NO_INDEX: none */
 	uint8_t way;	    /* enum sn_way */
 	bool notes_hop;	    /* or forgets it */
-	uint8_t pad[2];
+	uint8_t kind;	    /* of the state that it tells of: a row of sn_state_kinds, 0: it tells of none */
+	uint8_t pad;
 };
 _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
 

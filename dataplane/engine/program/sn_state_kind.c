@@ -4,35 +4,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KINDS_MAX 32
-
-static const struct sn_state_kind *kinds[KINDS_MAX];
-static uint32_t n_kinds;
+const struct sn_state_kind *sn_state_kinds[SN_STATE_KINDS_MAX];
+static uint32_t n_kinds = 1;
 
 void sn_state_kind_register(const struct sn_state_kind *kind)
 {
-	if (n_kinds == KINDS_MAX) {
+	if (n_kinds == SN_STATE_KINDS_MAX) {
 		fprintf(stderr, "state kind %s: there are %d before it, which is the most\n", kind->name,
-			KINDS_MAX);
+			SN_STATE_KINDS_MAX - 1);
 		abort();
 	}
-	kinds[n_kinds++] = kind;
+	sn_state_kinds[n_kinds++] = kind;
+}
+
+uint8_t sn_state_kind_row(const struct sn_state_kind *kind)
+{
+	uint8_t row = 0;
+
+	while (sn_state_kinds[row] != kind)
+		row++;
+	return row;
 }
 
 const struct sn_state_kind *sn_state_kind_of(const Sinter__Program__V1__StateTable *msg)
 {
 	const struct sn_state_kind *found = NULL, *other = NULL;
 
-	for (uint32_t i = 0; i < n_kinds; i++) {
-		if (kinds[i]->claims == NULL) {
-			other = kinds[i];
+	for (uint32_t i = 1; i < n_kinds; i++) {
+		const struct sn_state_kind *kind = sn_state_kinds[i];
+
+		if (kind->claims == NULL) {
+			other = kind;
 			continue;
 		}
-		if (!kinds[i]->claims(msg))
+		if (!kind->claims(msg))
 			continue;
 		if (found != NULL)
 			return NULL;
-		found = kinds[i];
+		found = kind;
 	}
 	return found != NULL ? found : other;
 }

@@ -8,7 +8,8 @@
  * all kinds (../state). A kind says what is special: what its entries are found by, what they hold, when
  * they end. It registers itself before main(), from its file in ../kind.
  *
- * A kind's packet path is its own: operations call it directly, none of these functions.
+ * A kind's packet path is its own: operations call it directly. What workers do ahead of operations, for
+ * bursts of new flows and to find the worker of a packet, is in the table, too: workers know no kind by name.
  */
 
 #include <stdbool.h>
@@ -28,6 +29,10 @@ struct sn_partitioning;
 /* ../state/sn_entry.h */
 struct sn_entry;
 struct sn_entry_info;
+/* ../session/sn_session.h */
+struct sn_flow;
+struct sn_flow_hint;
+struct sn_session;
 struct sn_arena;
 
 /* What a table's shards are built from; all have the same size. */
@@ -38,6 +43,13 @@ struct sn_shard_size {
 	size_t memory;	  /* bytes of a shard that are the kind's own */
 	size_t rows;	  /* the same: they lie in rows, see sn_state_impl.h */
 	uint32_t parts;	  /* of the rows, alike, each of which is used from its start on; 0: none is */
+};
+
+/* What came of a flow that was taken for a new one. */
+enum sn_open {
+	SN_OPEN_KNOWN, /* it is not new, or was known once; nothing was done */
+	SN_OPEN_MADE,  /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_OPEN_DROP,  /* the packet is to be dropped */
 };
 
 struct sn_state_kind {
@@ -63,6 +75,26 @@ struct sn_state_kind {
 	 * whose low bits tell the shard. NULL: they have those with which they came.
 	 */
 	const struct sn_range *(*translated)(const struct sn_table_config *config, uint32_t *n);
+
+	/* ---- flows before there is an operation, of a kind with runs. NULL: operations are followed ---- */
+
+	/* The shard of a flow that starts inside, and meets a run first. */
+	uint32_t (*shard_of)(const struct sn_state *state, uint32_t run, const struct sn_flow *flow);
+	/* The shard of the return packets of a flow, in a table of the program. */
+	uint32_t (*return_shard)(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
+	/*
+	 * Flows whose packets come next, and meet a run first: send for the lines that will be read, and set
+	 * hints. Bit i of `which`: flows[i] and hints[i]. Once per burst and run.
+	 */
+	void (*prefetch)(const struct sn_state *state, uint32_t run, const struct sn_flow *flows,
+			 uint64_t which, struct sn_flow_hint *hints);
+	/*
+	 * The session of a flow whose hint is there, and which is most likely new. *reason: of SN_OPEN_DROP.
+	 * There with prefetch, and only then.
+	 */
+	enum sn_open (*open)(struct sn_partition *partition, uint32_t run, const struct sn_flow *flow,
+			     const struct sn_flow_hint *hint, uint64_t now, struct sn_session **session,
+			     uint32_t *reason);
 
 	/* ---- a table in memory ---- */
 
@@ -174,6 +206,14 @@ struct sn_state_kind {
 	int (*report_table)(const struct sn_state *state, const struct sn_state_table *t,
 			    struct sn_arena *arena, Sinter__Program__V1__TableStats *stats);
 };
+
+#define SN_STATE_KINDS_MAX 32
+
+/* The kinds; row 0 is none. */
+extern const struct sn_state_kind *sn_state_kinds[SN_STATE_KINDS_MAX];
+
+/* A kind's row. */
+uint8_t sn_state_kind_row(const struct sn_state_kind *kind);
 
 /* Called by SN_STATE_KIND(). Ends the process if there are too many. */
 void sn_state_kind_register(const struct sn_state_kind *kind);

@@ -6,6 +6,7 @@
 
 #include "sn_cuts.h"
 #include "sn_operation.h"
+#include "sn_state_kind.h"
 
 /*
  * By segment: whether a packet that comes there may come to state, it or what answers it. What answers an
@@ -86,6 +87,27 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 			break;
 	}
 	return SN_WAY_FOLLOW;
+}
+
+/* The kind of the state that a class's packets make by their flow, or look up. */
+static const struct sn_state_kind *kind_of(const struct sn_program *p, const struct sn_class *c)
+{
+	if (c->state_run != SN_NO_INDEX)
+		return p->tables[p->runs[c->state_run].table].kind;
+	return c->way == SN_WAY_RETURN ? p->tables[c->target].kind : NULL;
+}
+
+/* What the class alone tells of its packets' state, as far as their kind can do with that. */
+static void note_way(const struct sn_program *p, struct sn_class *c, const struct meets *meets)
+{
+	const struct sn_state_kind *kind;
+
+	c->way = way_of(p, c, meets);
+	kind = kind_of(p, c);
+	c->kind = kind ? sn_state_kind_row(kind) : 0;
+	if ((c->way == SN_WAY_FORWARD && !(kind && kind->shard_of)) ||
+	    (c->way == SN_WAY_RETURN && !(kind && kind->return_shard)))
+		c->way = SN_WAY_FOLLOW;
 }
 
 /* Two copies of a packet may meet state of two shards. */
@@ -185,7 +207,7 @@ int sn_ways_note(struct sn_program *p)
 	find_meets(p, &(struct meets){meets.errors, NULL});
 	find_meets(p, &meets);
 	for (uint32_t i = 0; i < p->n_classes; i++)
-		p->classes[i].way = way_of(p, &p->classes[i], &meets);
+		note_way(p, &p->classes[i], &meets);
 	find_made(p, made);
 	turns_back = look_behind(p, made);
 	/* All state of a packet is of one shard: it makes its sessions in that of its first, which its

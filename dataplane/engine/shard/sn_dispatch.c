@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_dispatch.h"
 
-#include "sn_napt.h"
 #include "sn_operation.h"
 #include "sn_segment.h"
+#include "sn_session.h"
+#include "sn_state_kind.h"
 
 /* What the first operation says that has something to say of the packet. */
 static struct sn_verdict follow_leg(const struct sn_look *look, struct sn_pkt *p, const struct sn_leg *leg)
@@ -79,13 +80,13 @@ uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_sta
 			break;
 		case SN_WAY_FORWARD:
 			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))
-				return sn_napt_shard(
+				return sn_state_kinds[c->kind]->shard_of(
 					state, c->state_run,
 					&(struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto});
 			break;
 		case SN_WAY_RETURN:
 			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))
-				return sn_napt_return_shard(
+				return sn_state_kinds[c->kind]->return_shard(
 					state, c->target,
 					&(struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto});
 			break;

@@ -15,10 +15,19 @@ import unittest
 
 engine, build = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 
+def kinds():
+    """The kinds of state: each folder is a library."""
+    return [f"kind/{p.name}" for p in sorted((engine / "kind").iterdir()) if p.is_dir()]
+
+
 def table():
-    """The libraries in the README's order, and what each uses."""
+    """The libraries in the README's order, and what each uses. Who uses `kind` uses every kind."""
     rows = re.findall(r"^\| `(\w+)` \| ((?:`\w+`(?:, )?)*) *\| ", (engine / "README.md").read_text(), re.M)
-    return {name: re.findall(r"\w+", uses) for name, uses in rows}
+    uses = {}
+    for name, used in rows:
+        used = [u for library in re.findall(r"\w+", used) for u in (kinds() if library == "kind" else [library])]
+        uses.update({library: used for library in (kinds() if name == "kind" else [name])})
+    return uses
 
 
 def below(name, uses):
@@ -31,8 +40,8 @@ def commands():
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
-        library = path.parent.name
-        if path.parent.parent not in (engine, build) or f"libsinter-{library}.a.p" not in entry["output"]:
+        library = library_of(path)
+        if f"libsinter-{library.replace('/', '-')}.a.p" not in entry["output"]:
             continue
         args, kept = iter(shlex.split(entry["command"])), []
         for arg in args:
@@ -50,7 +59,13 @@ def sources():
 
 def folder_of(path):
     """The library, or other folder of the engine, that a source file is of: folders below are the same library's."""
-    return path.relative_to(engine).parts[0]
+    return path.relative_to(build if path.is_relative_to(build) else engine).parts[0]
+
+
+def library_of(path):
+    """The same, with the kind of state."""
+    folder = folder_of(path)
+    return f"kind/{path.parent.name}" if folder == "kind" else folder
 
 
 def calls():
@@ -92,7 +107,7 @@ class Layout(unittest.TestCase):
             out = self.run_compiler(library, text, "-E")
             self.assertEqual(out.returncode, 0, out.stderr)
             expected = {(name, h) for name in below(library, self.uses) for h in self.headers[name]}
-            self.assertEqual(set(re.findall(r"^found (\w+) (\S+);$", out.stdout, re.M)), expected, library)
+            self.assertEqual(set(re.findall(r"^found (\S+) (\S+);$", out.stdout, re.M)), expected, library)
 
     def test_every_kind_of_state_and_every_operation_is_compiled(self):
         entries = json.loads((build / "compile_commands.json").read_text())
@@ -121,6 +136,12 @@ class Layout(unittest.TestCase):
                 break
             left = circle
         self.assertEqual(left, {}, "these call in a circle")
+
+    def test_no_kind_of_state_has_a_name_below_the_kinds(self):
+        named = re.compile(r"\bsn_(?:" + "|".join(k.removeprefix("kind/") for k in kinds()) + r")_?\w*", re.I)
+        for path in sources():
+            if folder_of(path) in self.uses and folder_of(path) not in ("operation", "tools"):
+                self.assertEqual(named.findall(path.read_text()), [], path)
 
     def test_only_its_own_library_sees_what_a_worker_is_built_from(self):
         seen = {folder_of(p) for p in sources() if '#include "sn_worker_impl.h"' in p.read_text()}

@@ -6,9 +6,9 @@
 
 #include "sn_bundle.h"
 #include "sn_carry.h"
-#include "sn_flow.h"
-#include "sn_napt_impl.h"
+#include "sn_session_impl.h"
 #include "sn_tcp.h"
+#include "sn_track.h"
 
 #define S      1000000000ull
 #define TABLES 3
@@ -101,7 +101,7 @@ static struct sn_session *session(struct world *w, uint32_t table, uint32_t i, u
 
 	if (turned)
 		f = sn_flow_turned(&f);
-	return sn_track_begin(w->partition, table, sn_track_shard(w->state, &f), &f, turned, w->now,
+	return sn_track_begin(w->partition, table, sn_flow_both_shard(w->state, &f), &f, turned, w->now,
 			      &is_return, &made);
 }
 
@@ -110,7 +110,7 @@ static struct sn_session *find(struct world *w, uint32_t table, uint32_t i, uint
 	struct sn_flow f = flow_of(i, proto);
 	bool is_return;
 
-	return sn_track_find(w->partition, table, sn_track_shard(w->state, &f), &f, false, w->now,
+	return sn_track_find(w->partition, table, sn_flow_both_shard(w->state, &f), &f, false, w->now,
 			     &is_return);
 }
 

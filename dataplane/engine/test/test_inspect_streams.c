@@ -64,7 +64,7 @@ static uint32_t shard_of(const struct sn_state *state, uint32_t i)
 {
 	struct sn_flow f = numbered(i);
 
-	return sn_track_shard(state, &f);
+	return sn_flow_both_shard(state, &f);
 }
 
 static struct sn_entry *get(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
@@ -341,7 +341,7 @@ static void streams_of_two_sides_are_two(void **state)
 	inspect_in(f, 0);
 	load(f);
 	table = (uint32_t)f->msg->n_tables - 1;
-	shard = sn_track_shard_in(f->state, table, &flow, false);
+	shard = sn_flow_shard_in(f->state, table, &flow, false);
 	partition = sn_state_partition(f->state, 0);
 	assert_int_equal(sn_inspect_stream(partition, table, shard, &flow, false, true, f->now, &inside),
 			 SN_STREAM_MADE);

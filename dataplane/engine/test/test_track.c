@@ -4,9 +4,10 @@
 #include "kinds.h"
 #include "sample.h"
 
-#include "sn_napt_impl.h"
-#include "sn_flow.h"
+#include "sn_session_impl.h"
 #include "sn_tcp.h"
+#include "sn_track.h"
+#include "sn_window.h"
 
 #define S 1000000000ull
 
@@ -45,7 +46,7 @@ static uint32_t shard_of_udp(const struct sn_state *state, uint32_t i)
 {
 	struct sn_flow f = numbered(i, SN_UDP);
 
-	return sn_track_shard(state, &f);
+	return sn_flow_both_shard(state, &f);
 }
 
 static struct sn_entry *get_of(struct sn_partition *partition, uint32_t shard, const struct sn_flow *f,
@@ -70,7 +71,7 @@ static uint32_t shard_of_tcp(const struct sn_state *state, uint32_t i)
 {
 	struct sn_flow f = numbered(i, SN_TCP);
 
-	return sn_track_shard(state, &f);
+	return sn_flow_both_shard(state, &f);
 }
 
 static struct sn_entry *get_tcp(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
@@ -166,12 +167,12 @@ static struct sn_flow reversed(struct sn_flow f)
 static void check_directions(struct world *w, struct sn_flow f)
 {
 	struct sn_flow back = reversed(f);
-	uint32_t shard = sn_track_shard(w->state, &f);
+	uint32_t shard = sn_flow_both_shard(w->state, &f);
 	bool is_return, made;
 	struct sn_session *s = sn_track_begin(w->partition, 0, shard, &f, false, S, &is_return, &made);
 
 	assert_true(s && made && !is_return);
-	assert_int_equal(sn_track_shard(w->state, &back), shard);
+	assert_int_equal(sn_flow_both_shard(w->state, &back), shard);
 	assert_ptr_equal(sn_track_find(w->partition, 0, shard, &f, false, S, &is_return), s);
 	assert_false(is_return);
 	assert_ptr_equal(sn_track_find(w->partition, 0, shard, &back, true, S, &is_return), s);
@@ -210,9 +211,9 @@ static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 
 	(void)state;
 	open_world(&w, SN_PARTITION_BY_HOST);
-	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, false, S, &is_return, &made);
+	s = sn_track_begin(w.partition, 0, sn_flow_both_shard(w.state, &f), &f, false, S, &is_return, &made);
 	generation = s->entry.generation;
-	sn_track_again(w.state, s, true, false);
+	sn_session_again(w.state, s, true, false);
 	assert_int_not_equal(s->entry.generation, generation);
 	assert_ptr_equal(sn_track_find(w.partition, 0, s->entry.shard, &f, false, S, &is_return), s);
 	assert_true(is_return);
@@ -236,7 +237,7 @@ static void a_report_says_from_which_side_a_flow_began(void **state)
 		struct sn_session *s;
 		bool is_return, made;
 
-		s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, from_outside, S,
+		s = sn_track_begin(w.partition, 0, sn_flow_both_shard(w.state, &f), &f, from_outside, S,
 				   &is_return, &made);
 		assert_true(s && made && !is_return);
 		info = sn_entry_info(w.state, &s->entry, S);
@@ -267,8 +268,8 @@ static void says(const struct world *w, struct sn_session *s, bool is_return, ui
 	uint8_t tcp[20];
 	uint32_t length = segment(tcp, flags, seq, ack, 0);
 
-	assert_true(sn_track_fits_window(s, tcp, length, is_return));
-	sn_track_move(s, tcp, length, is_return);
+	assert_true(sn_window_fits(s, tcp, length, is_return));
+	sn_window_move(s, tcp, length, is_return);
 	sn_session_use(w->state, s, tcp, is_return, S);
 }
 
@@ -278,7 +279,7 @@ static bool fits(const struct sn_session *s, bool is_return, uint8_t flags, uint
 	uint8_t tcp[20];
 	uint32_t length = segment(tcp, flags, seq, ack, bytes);
 
-	return sn_track_fits_window(s, tcp, length, is_return);
+	return sn_window_fits(s, tcp, length, is_return);
 }
 
 /* The oracle's test has all rules (interp/tcpwindow_test.go); here they survive a journey. */
@@ -293,8 +294,8 @@ static void a_flow_that_is_checked_travels(void **state)
 
 	(void)state;
 	open_world(&w, SN_PARTITION_BY_HOST);
-	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, false, S, &is_return, &made);
-	sn_track_check(s, true);
+	s = sn_track_begin(w.partition, 0, sn_flow_both_shard(w.state, &f), &f, false, S, &is_return, &made);
+	sn_window_check(s, true);
 	says(&w, s, false, SN_TCP_SYN, 1000, 0);
 	says(&w, s, true, SN_TCP_SYN | SN_TCP_ACK, 0xfffffff0, 1001);
 	says(&w, s, false, SN_TCP_ACK, 1001, 0xfffffff1);
@@ -326,7 +327,7 @@ static uint32_t next_of(const struct world *w, uint32_t shard, uint32_t i)
 {
 	struct sn_flow f = numbered(i, SN_TCP);
 
-	while (sn_track_shard(w->state, &f) != shard)
+	while (sn_flow_both_shard(w->state, &f) != shard)
 		f = numbered(++i, SN_TCP);
 	return i;
 }

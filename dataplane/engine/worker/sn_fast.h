@@ -11,7 +11,9 @@
 #include "sn_flow.h"
 #include "sn_plain.h"
 #include "sn_rewrite.h"
+#include "sn_state_kind.h"
 #include "sn_tcp.h"
+#include "sn_window.h"
 #include "sn_worker_impl.h"
 
 /* What all packets of a burst read. None of it changes within a burst, which the compiler cannot know. */
@@ -371,8 +373,8 @@ static inline bool fits_windows(const struct sn_pkt *p, const struct sn_cache_en
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		const uint8_t *tcp = is_own(e, i) ? NULL : checked_by(p, sessions[i]);
 
-		if (tcp && !sn_track_fits_window((const struct sn_session *)sessions[i], tcp,
-						 sn_track_length(p, tcp), e->flags >> i & SN_CACHE_RETURN0))
+		if (tcp && !sn_window_fits((const struct sn_session *)sessions[i], tcp,
+					   sn_window_length(p, tcp), e->flags >> i & SN_CACHE_RETURN0))
 			return false;
 	}
 	return true;
@@ -389,7 +391,7 @@ static inline void use_own(struct sn_worker *w, const struct sn_pkt *p, const st
 		bool is_return = e->flags >> i & SN_CACHE_RETURN0;
 
 		if (tcp) {
-			sn_track_move(s, tcp, sn_track_length(p, tcp), is_return);
+			sn_window_move(s, tcp, sn_window_length(p, tcp), is_return);
 			sn_session_use_rare(w->state, s, tcp, is_return, now);
 		}
 		if (tcp || is_own(e, i))
@@ -514,27 +516,25 @@ static inline void translate_plain(struct sn_view v, const struct sn_session *s,
 static __rte_noinline bool forward_new(struct sn_worker *w, uint32_t i, uint32_t class, uint64_t now)
 {
 	struct sn_known k = known_of(w, now);
-	const struct sn_napt_hint *hint = &w->burst.hints[i];
+	const struct sn_flow_hint *hint = &w->burst.hints[i];
+	const struct sn_class *c = &k.classes[class];
 	struct sn_view v = view_of_plain(w->burst.frames[i]);
 	struct sn_adjacency *a = &k.adjacencies[class];
 	struct sn_flow flow = sn_flow_of_plain(v.f);
 	struct sn_neigh *n = neighbor_of(k, v, a);
-	enum sn_napt_result result;
+	uint32_t reason = 0;
+	enum sn_open result;
 	struct sn_session *s;
 
 	if (unlikely(!n || !w->partition->owned[hint->number]))
 		return false;
-	result = sn_napt_open(w->partition, k.classes[class].state_run, hint->number, &flow, hint->hash, now,
-			      &s);
-	if (result == SN_NAPT_FOUND)
+	result = sn_state_kinds[c->kind]->open(w->partition, c->state_run, &flow, hint, now, &s, &reason);
+	if (result == SN_OPEN_KNOWN)
 		return false;
 	count_simple(k, a, &k.class_counts[class], v.frame_len);
 	sn_worker_tell_events(w, v.m);
-	if (unlikely(result != SN_NAPT_MADE)) {
-		sn_worker_drop(w, v.m,
-			       result == SN_NAPT_NONE
-				       ? SN_REASON_NAT_EXHAUSTED
-				       : sn_napt_limit(w->partition->state, k.classes[class].state_run));
+	if (unlikely(result == SN_OPEN_DROP)) {
+		sn_worker_drop(w, v.m, reason);
 		return true;
 	}
 	use_session(k, v, &s->entry, 0);

@@ -3,6 +3,7 @@
 
 #include "sn_dispatch.h"
 #include "sn_flow.h"
+#include "sn_state_kind.h"
 
 _Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
 _Static_assert(SN_BURST_MAX <= 64, "sn_worker.handed has a bit for each packet of a burst");
@@ -77,7 +78,7 @@ static uint32_t shard_of(struct sn_worker *w, uint32_t i, uint32_t segment)
 	if (c->way != SN_WAY_FORWARD)
 		return sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, class);
 	flow = sn_flow_of_plain(rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *));
-	return sn_napt_shard(w->state, c->state_run, &flow);
+	return sn_state_kinds[c->kind]->shard_of(w->state, c->state_run, &flow);
 }
 
 /* Asks the program. Whether the packet is to be processed here. */

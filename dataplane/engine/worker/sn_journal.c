@@ -2,6 +2,7 @@
 #include "sn_bundle.h"
 #include "sn_flow.h"
 #include "sn_tcp.h"
+#include "sn_window.h"
 #include "sn_worker_impl.h"
 
 /* An entry that the packet uses does not give way to one that the packet makes: until it is known whether the
@@ -36,7 +37,7 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 	}
 	if (p->proto == SN_TCP && !x->warm_up) {
 		tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
-		length = (uint16_t)sn_track_length(p, tcp);
+		length = (uint16_t)sn_window_length(p, tcp);
 	}
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
@@ -158,11 +159,11 @@ static void commit_use(const struct sn_execution *x, const struct sn_use *u)
 	struct sn_session *s = (struct sn_session *)u->entry;
 
 	if (unlikely(u->again))
-		sn_track_again(x->state, s, u->again == SN_AGAIN_TURNED, u->checked);
+		sn_session_again(x->state, s, u->again == SN_AGAIN_TURNED, u->checked);
 	if (unlikely(u->instead))
 		sn_entry_replace(x->partition, u->entry);
 	if (unlikely(s->seen & SN_SEEN_CHECKED) && u->tcp)
-		sn_track_move(s, u->tcp, u->length, u->is_return);
+		sn_window_move(s, u->tcp, u->length, u->is_return);
 	sn_session_use(x->state, s, u->tcp, u->is_return, x->now);
 }
 

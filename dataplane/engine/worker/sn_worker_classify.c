@@ -4,7 +4,7 @@
 
 #include "sn_flow.h"
 #include "sn_marks.h"
-#include "sn_napt.h"
+#include "sn_state_kind.h"
 #include "sn_sample.h"
 #include "sn_segment.h"
 #include "sn_worker_impl.h"
@@ -180,25 +180,45 @@ static struct sn_flow flow_of(const struct sn_burst *b, uint32_t i)
 	return (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
 }
 
+/* Those of some packets whose classes meet the same run first as that of the first of them. */
+static uint64_t alike(const struct sn_burst *b, const struct sn_class *classes, uint64_t which)
+{
+	uint32_t run = classes[b->classes[__builtin_ctzll(which)]].state_run;
+	uint64_t same = 0;
+
+	for (uint64_t left = which; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+		same |= (uint64_t)(classes[b->classes[i]].state_run == run) << i;
+	}
+	return same;
+}
+
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
 	const struct sn_class *classes = &w->program->classes[s->first_class];
+	struct sn_flow flows[SN_BURST_MAX];
 	struct sn_burst *b = &w->burst;
+	uint64_t which = 0, same;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct sn_flow flow;
-		uint32_t run;
+		const struct sn_class *c;
 
 		if (b->classes[i] == SN_TABLE_NONE)
 			continue;
-		run = classes[b->classes[i]].state_run;
-		if (run == SN_NO_INDEX)
+		c = &classes[b->classes[i]];
+		if (c->state_run == SN_NO_INDEX || !sn_state_kinds[c->kind]->prefetch)
 			continue;
-		flow = flow_of(b, i);
-		b->hints[i] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, run, &flow), &flow);
-		b->hinted |= 1ull << i;
+		flows[i] = flow_of(b, i);
+		which |= 1ull << i;
 	}
-	sn_napt_prefetch_sessions(w->state, b->hints, b->hinted);
+	b->hinted |= which;
+	for (uint64_t left = which; left; left &= ~same) {
+		const struct sn_class *c = &classes[b->classes[__builtin_ctzll(left)]];
+
+		same = alike(b, classes, left);
+		sn_state_kinds[c->kind]->prefetch(w->state, c->state_run, flows, same, b->hints);
+	}
 }
 
 /* ---- devices that have flow rules ---- */

@@ -9,7 +9,7 @@
 #include "sn_echoes.h"
 #include "sn_execution.h"
 #include "sn_marks.h"
-#include "sn_napt.h"
+#include "sn_session.h"
 #include "sn_neigh.h"
 #include "sn_plain.h"
 #include "sn_peers.h"
@@ -78,7 +78,7 @@ struct sn_burst {
 	struct sn_cache_entry expanded[SN_BURST_MAX]; /* … to candidates */
 	uint32_t classes[SN_BURST_MAX];
 	uint64_t hinted;			 /* bit per packet: it has a hint, … */
-	struct sn_napt_hint hints[SN_BURST_MAX]; /* … of where its session will be looked for */
+	struct sn_flow_hint hints[SN_BURST_MAX]; /* … of where its session will be looked for */
 	bool by_path;				 /* the classes of plain packets are paths: see sn_follow.h */
 	uint8_t shards[SN_BURST_MAX];		 /* if dispatching */
 	uint32_t gone;				 /* to other workers and engines */

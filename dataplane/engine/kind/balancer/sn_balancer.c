@@ -112,7 +112,7 @@ static void table_owner(struct sn_state_owner *to, const struct sn_table_config 
 
 	to->timeout_ms[SN_PROTO_TCP] = r->tcp_transitory_ms;
 	to->timeout_ms[SN_PROTO_UDP] = r->udp_ms;
-	to->timeout_ms[NAPT_ESTABLISHED] = r->tcp_ms;
+	to->timeout_ms[SN_SESSION_ESTABLISHED] = r->tcp_ms;
 	to->one_sided = r->direct;
 }
 

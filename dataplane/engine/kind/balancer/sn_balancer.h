@@ -10,7 +10,7 @@
  */
 
 #include "sn_maglev.h"
-#include "sn_napt.h"
+#include "sn_session.h"
 #include "sn_state_kind.h"
 
 extern const struct sn_state_kind sn_balancer;

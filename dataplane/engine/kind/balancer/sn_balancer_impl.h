@@ -6,7 +6,7 @@
 
 #include "sn_balancer.h"
 #include "sn_flow.h"
-#include "sn_napt_impl.h"
+#include "sn_session_impl.h"
 
 /* Sessions are found by the client's end: both directions know it. */
 struct client {

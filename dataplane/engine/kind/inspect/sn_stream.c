@@ -37,7 +37,7 @@ uint32_t sn_stream_place(const struct sn_state *state, const struct sn_state_tab
 {
 	struct sn_flow f = flow_of(stream_of(e));
 
-	return sn_track_shard_of(state, t, &f, e->own_bit);
+	return sn_flow_table_shard(state, t, &f, e->own_bit);
 }
 
 const char *sn_stream_misfit(const struct sn_state *state, const struct sn_state_table *table,

@@ -15,22 +15,12 @@ static void owner(struct sn_state_owner *to, const struct sn_run *from)
 	to->timeout_ms[SN_PROTO_UDP] = (uint32_t)(from->udp_ns / NS_PER_MS);
 	to->timeout_ms[SN_PROTO_ICMP] = (uint32_t)(from->icmp_ns / NS_PER_MS);
 	to->timeout_ms[SN_PROTO_OTHER] = (uint32_t)(from->udp_ns / NS_PER_MS);
-	to->timeout_ms[NAPT_ESTABLISHED] = (uint32_t)(from->tcp_ns / NS_PER_MS);
+	to->timeout_ms[SN_SESSION_ESTABLISHED] = (uint32_t)(from->tcp_ns / NS_PER_MS);
 }
 
 static uint64_t hash(const struct sn_state *state, const struct sn_entry *e)
 {
 	return hash_session(state, session_of(e));
-}
-
-static uint32_t quota_class(const struct sn_entry *e)
-{
-	return class_of(session_of(e)->proto);
-}
-
-static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
-{
-	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
 }
 
 /* The flow of the session's return packets. */
@@ -129,62 +119,6 @@ static void shard_reset(const struct sn_state_table *table, struct sn_state_shar
 	}
 }
 
-/* ---- elsewhere ---- */
-
-void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
-{
-	const struct sn_session *s = session_of(e);
-
-	(void)now;
-	sn_store32(record, s->inside_addr);
-	sn_store32(record + 4, s->outside_addr);
-	sn_store32(record + 8, s->remote_addr);
-	sn_store16(record + 12, s->inside_port);
-	sn_store16(record + 14, s->outside_port);
-	sn_store16(record + 16, s->remote_port);
-	record[20] = s->proto;
-	record[21] = s->seen;
-	memcpy(record + 32, s->ack, 8); /* in network order, both */
-	memcpy(record + 40, s->window, 4);
-	record[44] = e->own;
-	record[45] = e->own_bit;
-}
-
-void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
-{
-	struct sn_session *s = (struct sn_session *)e;
-
-	(void)now;
-	s->inside_addr = sn_load32(record);
-	s->outside_addr = sn_load32(record + 4);
-	s->remote_addr = sn_load32(record + 8);
-	s->inside_port = sn_load16(record + 12);
-	s->outside_port = sn_load16(record + 14);
-	s->remote_port = sn_load16(record + 16);
-	s->proto = record[20];
-	s->seen = record[21] & (SN_SEEN_TCP | SN_SEEN_BY_ADDRESS);
-	memcpy(s->ack, record + 32, 8);
-	memcpy(s->window, record + 40, 4);
-	e->own = record[44];
-	e->own_bit = record[45] & 1;
-}
-
-int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
-		      Sinter__Program__V1__Session *session)
-{
-	const struct sn_session *s = session_of(&info->line.entry);
-
-	(void)arena;
-	session->proto = s->proto;
-	session->inside_address = s->inside_addr;
-	session->outside_address = s->outside_addr;
-	session->remote_address = s->remote_addr;
-	session->inside_port = s->inside_port;
-	session->outside_port = s->outside_port;
-	session->remote_port = s->remote_port;
-	return 0;
-}
-
 static const struct sn_range *translated(const struct sn_table_config *config, uint32_t *n)
 {
 	const struct napt_config *c = config->own;
@@ -193,11 +127,15 @@ static const struct sn_range *translated(const struct sn_table_config *config, u
 	return c->pool;
 }
 
-static const struct sn_state_kind napt = {
+const struct sn_state_kind sn_napt = {
 	.name = "napt",
 	.decode = sn_napt_decode,
 	.owner = owner,
 	.translated = translated,
+	.shard_of = sn_napt_shard,
+	.return_shard = sn_napt_return_shard,
+	.prefetch = sn_napt_prefetch,
+	.open = sn_napt_open,
 	.table_size = sizeof(struct napt_table),
 	.shard_size = sizeof(struct napt_shard),
 	.table_init = sn_napt_table_init,
@@ -206,15 +144,15 @@ static const struct sn_state_kind napt = {
 	.shard_reset = shard_reset,
 	.count_subscribers = sn_napt_count_subscribers,
 	.hash = hash,
-	.quota_class = quota_class,
-	.timeout = timeout,
+	.quota_class = sn_session_quota_class,
+	.timeout = sn_session_timeout,
 	.misfit = misfit,
 	.is_taken = is_port_taken,
 	.hold = sn_napt_hold,
 	.expect = expect,
 	.renumber = renumber,
 	.release = sn_napt_release,
-	.victim = sn_napt_victim,
+	.victim = sn_session_victim,
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,
 	.pack = sn_session_pack,
@@ -222,4 +160,4 @@ static const struct sn_state_kind napt = {
 	.report = sn_session_report,
 };
 
-SN_STATE_KIND(napt)
+SN_STATE_KIND(sn_napt)

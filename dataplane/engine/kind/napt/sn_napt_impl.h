@@ -5,9 +5,8 @@
 /* What a NAPT's state is built from, beside sessions; for the files that keep it. */
 
 #include "sn_napt.h"
-#include "sn_parse.h"
 #include "sn_rss.h"
-#include "sn_state_impl.h"
+#include "sn_session_impl.h"
 
 #define BACK_HEADS 1024u /* of chains by which sessions without ports are found from outside */
 #define BACK_ADDRS                                                                              \
@@ -17,10 +16,6 @@
 #define REST_SHIFT 24	      /* ports rest for multiples of 17 ms */
 #define REST_MAX   604800000u /* ms */
 #define REST_AHEAD 80000000u  /* of these multiples: a week of timeout, and one of rest */
-
-/* Owners' timeouts are numbered by enum sn_proto_class, TCP's being the transitory one; and behind them: */
-#define NAPT_ESTABLISHED SN_PROTOS
-_Static_assert(NAPT_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES, "all have a place");
 
 /*
  * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
@@ -128,29 +123,6 @@ static inline struct sn_session *session_at(const struct napt_shard *sh, uint32_
 static inline struct napt_shard *napt_shard_at(const struct napt_table *t, uint32_t number)
 {
 	return &((struct napt_shard *)t->table.shards)[number];
-}
-
-/* Of a protocol that has ports. */
-static inline enum sn_proto_class ported_class_of(uint8_t proto)
-{
-	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
-}
-
-static inline enum sn_proto_class class_of(uint8_t proto)
-{
-	return likely(sn_has_ports(proto)) ? ported_class_of(proto) : SN_PROTO_OTHER;
-}
-
-static inline bool is_established(uint8_t seen)
-{
-	return (seen & SN_SEEN_TCP) == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
-}
-
-static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t proto, uint8_t seen)
-{
-	if (proto == SN_TCP && is_established(seen))
-		return run->timeout_ms[NAPT_ESTABLISHED];
-	return run->timeout_ms[class_of(proto)];
 }
 
 static inline uint64_t hash_whole(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
@@ -373,40 +345,16 @@ static inline bool may_be_portless(const struct napt_table *t, uint32_t address)
 	return address_index(t, address) < BACK_ADDRS;
 }
 
-/* Both directions know the remote, and nothing else in common. */
-static inline uint32_t portless_shard(uint32_t remote)
-{
-	return sn_mum(remote, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
-}
-
 static inline uint32_t return_shard(const struct sn_state *state, const struct napt_table *t,
 				    const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
-		return portless_shard(f->src) & t->table.mask;
+		return sn_flow_portless_shard(f->src) & t->table.mask;
 	if (state->partitioning.by != SN_PARTITION_BY_RSS)
 		return f->dport & t->table.mask;
 	return sn_rss_bucket(t->by_end ? sn_rss_words(0, f->dst, 0, f->dport)
 				       : sn_rss_words(f->src, f->dst, f->sport, f->dport)) &
 	       t->table.mask;
-}
-
-/* A session of the slab, which has one, that begins now; its addresses and ports are the caller's to set. No
- * packet of it was seen, so it has the timeout of its protocol's class: the caller knows that already. */
-static inline struct sn_session *session_begin(const struct sn_state *state, struct sn_state_shard *sh,
-					       uint32_t owner, uint32_t shard, uint8_t proto,
-					       enum sn_proto_class class, uint64_t now)
-{
-	struct sn_session *s = (struct sn_session *)slab_take(sh);
-
-	s->entry.last_use = now;
-	s->entry.timeout_ms = state->owners[owner].timeout_ms[class];
-	s->entry.owner = (uint16_t)owner;
-	s->entry.shard = shard & (SN_SHARDS - 1);
-	s->entry.own = SN_SCALES_NONE;
-	s->proto = proto;
-	s->seen = 0;
-	return s;
 }
 
 /* ---- subscribers ---- */
@@ -444,20 +392,12 @@ void sn_napt_table_free(struct sn_state_table *table);
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
 			void *memory, void *rows);
 
-/* A session beside others; see sn_state_kind.h. */
-bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e, bool turned);
-void sn_session_catch_up(struct sn_entry *e, const struct sn_entry *leader, bool turned);
-
-/* A session elsewhere; see sn_state_kind.h. */
-void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record);
-void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record);
-int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
-		      Sinter__Program__V1__Session *session);
-
-/* A session that may end for a new one of its protocol; see sn_state_kind.h. */
-struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,
-				struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
-				uint64_t now);
+/* Flows before there is an operation; see sn_state_kind.h. */
+void sn_napt_prefetch(const struct sn_state *state, uint32_t run, const struct sn_flow *flows, uint64_t which,
+		      struct sn_flow_hint *hints);
+enum sn_open sn_napt_open(struct sn_partition *partition, uint32_t run, const struct sn_flow *flow,
+			  const struct sn_flow_hint *hint, uint64_t now, struct sn_session **session,
+			  uint32_t *reason);
 
 /* What a session holds: a port, or a place among those without. */
 void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *table,

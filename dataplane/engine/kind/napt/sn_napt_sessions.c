@@ -4,8 +4,7 @@
 #include "sn_flow.h"
 #include "sn_napt_mapping.h"
 
-#define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce ports are */
-#define OPENINGS_LOOKED 16u	    /* ports that are looked at for one that is not answered */
+#define OPENINGS_LOOKED 16u /* ports that are looked at for one that is not answered */
 
 /* An outside address and port. */
 struct spot {
@@ -132,13 +131,6 @@ void sn_napt_release(const struct sn_state *state, const struct sn_state_table *
 		slot_rest(&l, slot);
 }
 
-/* A TCP session that nobody outside answers, for long enough. */
-static bool is_unanswered(const struct sn_session *s, uint64_t now)
-{
-	return (s->seen & SN_SEEN_ANSWERED) == 0 &&
-	       (int64_t)(now - sn_entry_last_use(&s->entry)) >= (int64_t)OPENING_NS;
-}
-
 /* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
 static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			   const struct list *l, uint64_t now)
@@ -151,7 +143,7 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 		if (!index || index & SLOT_FREE)
 			continue;
 		s = session_at(sh, index);
-		if (!is_unanswered(s, now))
+		if (!sn_session_unanswered(s, now))
 			continue;
 		sn_state_note_evicted(partition, &t->table, &sh->shard, &s->entry, now);
 		subscriber_count(partition->state, s, -1, -1);
@@ -160,24 +152,6 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 		return l->begin + slot;
 	}
 	return SN_NO_INDEX;
-}
-
-/* An unanswered opening of the shard, of the run if that is what is full, for another TCP session. */
-struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,
-				struct sn_state_shard *sh, uint32_t run, uint32_t class, uint64_t now)
-{
-	bool run_full = *owner_quota(partition, run, class) <= 0;
-
-	(void)table;
-	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < OPENINGS_LOOKED && looks < sh->slab_fresh;
-	     looks++) {
-		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
-		const struct sn_session *s = (const struct sn_session *)e;
-
-		if (e->live && s->proto == SN_TCP && (!run_full || e->owner == run) && is_unanswered(s, now))
-			return e;
-	}
-	return NULL;
 }
 
 /*
@@ -209,7 +183,7 @@ static void evict_alone(struct sn_partition *partition, struct napt_table *t, st
 		struct sn_entry *e = at_index(&sh->shard, turn(&sh->shard.hand, sh->shard.slab_fresh) + 1);
 		const struct sn_session *s = (const struct sn_session *)e;
 
-		if (!e->live || s->proto != SN_TCP || !is_unanswered(s, now) ||
+		if (!e->live || s->proto != SN_TCP || !sn_session_unanswered(s, now) ||
 		    (t->paired && address_index(t, s->outside_addr) != paired_index(t, f->src)) ||
 		    mapping_at(sh, SN_PROTO_TCP, slot_of_session(t, sh, s))->n > 1)
 			continue;
@@ -383,13 +357,12 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 	return sn_flow_host_shard(state, f);
 }
 
-struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
-				     const struct sn_flow *f)
+static struct sn_flow_hint hint_of(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
+	uint32_t shard = sn_napt_shard(state, run, f), set = state->owners[run].subscribers;
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	uint32_t set = state->owners[run].subscribers;
-	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f), shard, set != SN_NO_INDEX, 0};
+	struct sn_flow_hint hint = {sh, hash_inside(state, t, run, f), shard, set != SN_NO_INDEX, 0};
 
 	expect_first(sh, hint.hash);
 	if (hint.counted)
@@ -397,17 +370,23 @@ struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run,
 	return hint;
 }
 
-void sn_napt_prefetch_sessions(const struct sn_state *state, const struct sn_napt_hint *hints, uint64_t which)
+void sn_napt_prefetch(const struct sn_state *state, uint32_t run, const struct sn_flow *flows, uint64_t which,
+		      struct sn_flow_hint *hints)
 {
+	for (uint64_t left = which; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+		hints[i] = hint_of(state, run, &flows[i]);
+	}
 	for (uint32_t tier = 0; tier < TIERS; tier++) {
 		for (uint64_t left = which; left; left &= left - 1) {
-			const struct sn_napt_hint *hint = &hints[__builtin_ctzll(left)];
+			const struct sn_flow_hint *hint = &hints[__builtin_ctzll(left)];
 
 			expect_entry(hint->shard, first_of(hint->shard, tier, hint->hash));
 		}
 	}
 	for (uint64_t left = state->subscribers ? which : 0; left; left &= left - 1) {
-		const struct sn_napt_hint *hint = &hints[__builtin_ctzll(left)];
+		const struct sn_flow_hint *hint = &hints[__builtin_ctzll(left)];
 
 		if (hint->counted)
 			sn_subscribers_expect_more(state->subscribers, hint->subscriber);
@@ -436,17 +415,26 @@ enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run
 	return make(partition, t, sh, run, shard, f, hash, now, session);
 }
 
-enum sn_napt_result sn_napt_open(struct sn_partition *partition, uint32_t run, uint32_t shard,
-				 const struct sn_flow *f, uint64_t hash, uint64_t now,
-				 struct sn_session **session)
+enum sn_open sn_napt_open(struct sn_partition *partition, uint32_t run, const struct sn_flow *f,
+			  const struct sn_flow_hint *hint, uint64_t now, struct sn_session **session,
+			  uint32_t *reason)
 {
 	const struct sn_state *state = partition->state;
 	struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
-	struct napt_shard *sh = napt_shard_at(t, shard & t->table.mask);
+	struct napt_shard *sh = napt_shard_at(t, hint->number & t->table.mask);
 
-	if (session_find(sh, run, f, hash))
-		return SN_NAPT_FOUND;
-	return make(partition, t, sh, run, shard, f, hash, now, session);
+	if (session_find(sh, run, f, hint->hash))
+		return SN_OPEN_KNOWN;
+	switch (make(partition, t, sh, run, hint->number, f, hint->hash, now, session)) {
+	case SN_NAPT_MADE:
+		return SN_OPEN_MADE;
+	case SN_NAPT_LIMITED:
+		*reason = sn_napt_limit(state, run);
+		return SN_OPEN_DROP;
+	default:
+		*reason = SN_REASON_NAT_EXHAUSTED;
+		return SN_OPEN_DROP;
+	}
 }
 
 uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)

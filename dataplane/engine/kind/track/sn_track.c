@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-#include "sn_napt_impl.h"
-#include "sn_rss.h"
-#include "sn_flow.h"
+#include "sn_session_impl.h"
+#include "sn_track.h"
 
 #define FLOWS_MAX     (1u << 24)
 #define HALF_OPEN_MIN 2048u /* 16 in a shard */
@@ -87,7 +86,7 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 	r->timeout_ms[SN_PROTO_TCP] = k->tcp_transitory_ms;
 	r->timeout_ms[SN_PROTO_UDP] = r->timeout_ms[SN_PROTO_OTHER] = k->udp_ms;
 	r->timeout_ms[SN_PROTO_ICMP] = k->icmp_ms;
-	r->timeout_ms[NAPT_ESTABLISHED] = k->tcp_ms;
+	r->timeout_ms[SN_SESSION_ESTABLISHED] = k->tcp_ms;
 	r->strict = k->strict;
 	return rc ? rc : decode_half_open(b, to, k->max_half_open);
 }
@@ -133,18 +132,6 @@ static void shard_init(const struct sn_state_table *table, struct sn_state_shard
 
 /* ---- an entry ---- */
 
-/* The ends of a flow in an order that both directions have. */
-struct ends {
-	uint64_t low, high; /* address and port */
-};
-
-static inline struct ends ends_of(const struct sn_flow *f)
-{
-	uint64_t src = (uint64_t)f->src << 16 | f->sport, dst = (uint64_t)f->dst << 16 | f->dport;
-
-	return src < dst ? (struct ends){src, dst} : (struct ends){dst, src};
-}
-
 static struct sn_flow flow_of(const struct sn_session *s)
 {
 	return (struct sn_flow){s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
@@ -152,7 +139,7 @@ static struct sn_flow flow_of(const struct sn_session *s)
 
 static uint64_t hash_flow(const struct sn_state *state, uint32_t owner, const struct sn_flow *f)
 {
-	struct ends e = ends_of(f);
+	struct sn_flow_ends e = sn_flow_ends(f);
 
 	return sn_hash2(e.low | (uint64_t)owner << 48, e.high << 8 | f->proto, state->seed);
 }
@@ -162,16 +149,6 @@ static uint64_t hash(const struct sn_state *state, const struct sn_entry *e)
 	struct sn_flow f = flow_of(session_of(e));
 
 	return hash_flow(state, e->owner, &f);
-}
-
-static uint32_t quota_class(const struct sn_entry *e)
-{
-	return class_of(session_of(e)->proto);
-}
-
-static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
-{
-	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
 }
 
 /* The flow of a packet from the side that began, or from the other one. */
@@ -211,25 +188,11 @@ static bool is_there(const struct sn_state *state, const struct sn_state_table *
 	return find(sh, t->owner, &f, e->own_bit, hash_flow(state, t->owner, &f)) != NULL;
 }
 
-uint32_t sn_track_shard_of(const struct sn_state *state, const struct sn_state_table *t,
-			   const struct sn_flow *f, bool from_outside)
-{
-	const struct sn_table_cut *cut = &t->config.cut;
-	struct sn_flow back;
-
-	if (likely(cut->by == SN_CUT_BY_KIND))
-		return sn_track_shard(state, f);
-	if (from_outside == (bool)cut->outside)
-		return sn_flow_shard(state, cut->by, f);
-	back = sn_flow_turned(f);
-	return sn_flow_shard(state, cut->by, &back);
-}
-
 static uint32_t place(const struct sn_state *state, const struct sn_state_table *t, const struct sn_entry *e)
 {
 	struct sn_flow f = flow_of(session_of(e));
 
-	return sn_track_shard_of(state, t, &f, e->own_bit);
+	return sn_flow_table_shard(state, t, &f, e->own_bit);
 }
 
 static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
@@ -322,12 +285,12 @@ const struct sn_state_kind sn_track = {
 	.table_init = table_init,
 	.shard_init = shard_init,
 	.hash = hash,
-	.quota_class = quota_class,
-	.timeout = timeout,
+	.quota_class = sn_session_quota_class,
+	.timeout = sn_session_timeout,
 	.place = place,
 	.misfit = misfit,
 	.is_taken = is_there,
-	.victim = sn_napt_victim,
+	.victim = sn_session_victim,
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,
 	.pack = pack,
@@ -356,22 +319,6 @@ bool sn_track_flow(const struct sn_pkt *p, struct sn_flow *flow)
 	else
 		flow->dport = p->id;
 	return sn_is_query(p->icmp_type) || sn_is_query_reply(p->icmp_type);
-}
-
-uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *f)
-{
-	struct ends e;
-
-	if (state->partitioning.by == SN_PARTITION_BY_RSS && (f->proto == SN_TCP || f->proto == SN_UDP))
-		return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
-	e = ends_of(f);
-	return sn_hash2(e.low, e.high << 8 | f->proto, state->key) & (SN_SHARDS - 1);
-}
-
-uint32_t sn_track_shard_in(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
-			   bool from_outside)
-{
-	return sn_track_shard_of(state, state->tables[table], f, from_outside);
 }
 
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
@@ -457,25 +404,4 @@ struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table
 		return s;
 	*is_return = false;
 	return make(partition, partition->state->tables[table], shard, f, from_outside, now);
-}
-
-static void turn_round(struct sn_session *s)
-{
-	uint32_t address = s->inside_addr;
-	uint16_t port = s->inside_port;
-
-	s->inside_addr = s->outside_addr = s->remote_addr;
-	s->inside_port = s->outside_port = s->remote_port;
-	s->remote_addr = address;
-	s->remote_port = port;
-	s->entry.own_bit ^= 1;
-}
-
-void sn_track_again(const struct sn_state *state, struct sn_session *s, bool turns, bool checked)
-{
-	if (turns)
-		turn_round(s);
-	if (checked || s->seen & SN_SEEN_CHECKED)
-		sn_track_check(s, checked);
-	entry_outdate(state, &s->entry);
 }

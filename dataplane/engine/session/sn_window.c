@@ -2,7 +2,8 @@
 /* Segments of a strict firewall's flows fit the windows of both ends, or do not: docs/elements.md, "track".
  */
 
-#include "sn_flow.h"
+#include "sn_window.h"
+#include "sn_state_impl.h"
 #include "sn_tcp.h"
 
 #define JUDGED	   (SN_TCP_SYN | SN_TCP_ACK | SN_TCP_RST | SN_TCP_FIN)
@@ -31,7 +32,7 @@ static uint32_t reach_of(const struct sn_session *s, bool outside)
 	return sn_session_scaled(s, WINDOW_MAX, outside);
 }
 
-void sn_track_check(struct sn_session *s, bool checked)
+void sn_window_check(struct sn_session *s, bool checked)
 {
 	s->seen &= (uint8_t) ~(SN_SEEN_CHECKED | SN_SEEN_SAID);
 	memset(s->ends, 0, sizeof(s->ends));
@@ -51,7 +52,7 @@ static bool fits_acknowledged(const struct sn_session *s, uint32_t ack, bool is_
 	return spoke(s, !is_return) && at_most(ack, end) && at_most(end - reach_of(s, is_return), ack);
 }
 
-bool sn_track_fits_window(const struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return)
+bool sn_window_fits(const struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return)
 {
 	uint32_t seq = sn_load32(tcp + 4), end = s->ends[is_return];
 	uint32_t edge = is_return ? s->inside_edge : s->outside_edge;
@@ -77,7 +78,7 @@ static void begin(struct sn_session *s, uint32_t end, bool is_return)
 	*edge_of(s, !is_return) = end;
 }
 
-void sn_track_move(struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return)
+void sn_window_move(struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return)
 {
 	uint32_t end = sn_load32(tcp + 4) + length, window = sn_load16(tcp + 14), edge;
 	uint8_t flags = tcp[13] & JUDGED;
@@ -105,4 +106,25 @@ void sn_track_move(struct sn_session *s, const uint8_t *tcp, uint32_t length, bo
 	edge = sn_load32(tcp + 8) + window;
 	if (!at_most(edge, *edge_of(s, is_return)))
 		*edge_of(s, is_return) = edge;
+}
+
+static void turn_round(struct sn_session *s)
+{
+	uint32_t address = s->inside_addr;
+	uint16_t port = s->inside_port;
+
+	s->inside_addr = s->outside_addr = s->remote_addr;
+	s->inside_port = s->outside_port = s->remote_port;
+	s->remote_addr = address;
+	s->remote_port = port;
+	s->entry.own_bit ^= 1;
+}
+
+void sn_session_again(const struct sn_state *state, struct sn_session *s, bool turns, bool checked)
+{
+	if (turns)
+		turn_round(s);
+	if (checked || s->seen & SN_SEEN_CHECKED)
+		sn_window_check(s, checked);
+	entry_outdate(state, &s->entry);
 }

@@ -7,7 +7,7 @@
 #include <rte_branch_prediction.h>
 
 #include "sn_parse.h"
-#include "sn_napt.h"
+#include "sn_session.h"
 
 /* A window that a side announced, by the scales of both. */
 uint32_t sn_session_scaled(const struct sn_session *session, uint32_t window, bool of_outside);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_napt_impl.h"
+#include "sn_session_impl.h"
 #include "sn_tcp.h"
 
-/* What a NAPT knows of a TCP connection: docs/elements.md, "napt", TCP state. */
+/* What a session knows of a TCP connection: docs/elements.md, "napt", TCP state. */
 
 #define OPTION_END   0
 #define OPTION_NOP   1

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_SESSION_IMPL_H
+#define SN_SESSION_IMPL_H
+
+/* What kinds of state whose entries are sessions are built from, and fill their rows with. */
+
+#include "sn_parse.h"
+#include "sn_session.h"
+#include "sn_state_impl.h"
+
+/* Owners' timeouts are numbered by enum sn_proto_class, TCP's being the transitory one; and behind them: */
+#define SN_SESSION_ESTABLISHED SN_PROTOS
+_Static_assert(SN_SESSION_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES,
+	       "all have a place");
+
+/* Of a protocol that has ports. */
+static inline enum sn_proto_class ported_class_of(uint8_t proto)
+{
+	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
+}
+
+static inline enum sn_proto_class class_of(uint8_t proto)
+{
+	return likely(sn_has_ports(proto)) ? ported_class_of(proto) : SN_PROTO_OTHER;
+}
+
+static inline bool is_established(uint8_t seen)
+{
+	return (seen & SN_SEEN_TCP) == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
+}
+
+static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t proto, uint8_t seen)
+{
+	if (proto == SN_TCP && is_established(seen))
+		return run->timeout_ms[SN_SESSION_ESTABLISHED];
+	return run->timeout_ms[class_of(proto)];
+}
+
+/* A session of the slab, which has one, that begins now; its addresses and ports are the caller's to set. No
+ * packet of it was seen, so it has the timeout of its protocol's class: the caller knows that already. */
+static inline struct sn_session *session_begin(const struct sn_state *state, struct sn_state_shard *sh,
+					       uint32_t owner, uint32_t shard, uint8_t proto,
+					       enum sn_proto_class class, uint64_t now)
+{
+	struct sn_session *s = (struct sn_session *)slab_take(sh);
+
+	s->entry.last_use = now;
+	s->entry.timeout_ms = state->owners[owner].timeout_ms[class];
+	s->entry.owner = (uint16_t)owner;
+	s->entry.shard = shard & (SN_SHARDS - 1);
+	s->entry.own = SN_SCALES_NONE;
+	s->proto = proto;
+	s->seen = 0;
+	return s;
+}
+
+/* ---- rows of sn_state_kind.h ---- */
+
+/* Of owners' quotas and timeouts: enum sn_proto_class. */
+uint32_t sn_session_quota_class(const struct sn_entry *e);
+uint32_t sn_session_timeout(const struct sn_state *state, const struct sn_entry *e);
+
+/* A session beside others; see sn_state_kind.h. */
+bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e, bool turned);
+void sn_session_catch_up(struct sn_entry *e, const struct sn_entry *leader, bool turned);
+
+/* A session elsewhere; see sn_state_kind.h. */
+void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record);
+void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record);
+int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session);
+
+/* A session that may end for a new one of its protocol; see sn_state_kind.h. */
+struct sn_entry *sn_session_victim(struct sn_partition *partition, struct sn_state_table *table,
+				   struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
+				   uint64_t now);
+
+/* A TCP session that the side which did not begin does not answer, for so long that it may end, however
+ * scarce room is. */
+bool sn_session_unanswered(const struct sn_session *s, uint64_t now);
+
+#endif /* SN_SESSION_IMPL_H */
