@@ -89,9 +89,6 @@ type Reconciler struct {
 // lookAgain is how soon an object of somebody else is looked at again.
 const lookAgain = 10 * time.Second
 
-// phase is a step of a reconcile.
-type phase func(context.Context, *scope) error
-
 // Reconcile brings one chain nearer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	chain, err := r.readChain(ctx, req.NamespacedName)
@@ -113,30 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result.RequeueAfter = s.requeue
 		}
 	}()
-	for _, p := range []phase{
-		r.readObjects,
-		r.synthesize,
-		r.ensureProgram,
-		r.chooseProgram,
-		r.ensureAccess,
-		r.ensureBudget,
-		r.rollOut,
-		r.scale,
-		r.pruneHistory,
-	} {
-		var taken *takenError
-		if err := p(ctx, s); apierrors.IsConflict(err) {
-			s.soon(0) // the cache is behind
-			break
-		} else if errors.As(err, &taken) {
-			s.Found.Placed = report.False(v1alpha1.ReasonNameTaken, taken.Error())
-			s.soon(lookAgain) // nobody tells when it goes
-			break
-		} else if err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, r.runPhases(ctx, s)
 }
 
 // SetupWithManager has the reconciler called whenever something that a chain depends on changes.

@@ -2,6 +2,7 @@ package servicechain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -146,26 +147,25 @@ func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.Ch
 }
 
 func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
-	kept := s.Instances[:0]
+	kept := s.Instances[:0:0]
+	var errs []error
 	for k := range s.Instances {
 		i := &s.Instances[k]
 		// Where state is shared, an instance gives it to others before it goes.
-		if s.Chain.Spec.Scaling.Shared() || desired.Index(s.Chain.Name, i.Name) < int(s.Chain.Spec.Scaling.Instances) {
-			if i.DeletionTimestamp.IsZero() {
-				kept = append(kept, *i)
+		wanted := s.Chain.Spec.Scaling.Shared() || desired.Index(s.Chain.Name, i.Name) < int(s.Chain.Spec.Scaling.Instances)
+		switch going := !i.DeletionTimestamp.IsZero(); {
+		case wanted && !going:
+			kept = append(kept, *i)
+		case !going:
+			err := r.delete(ctx, i)
+			if err == nil {
+				r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s is no longer needed", i.Name)
 			}
-			continue
+			errs = append(errs, err)
 		}
-		if !i.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if err := r.delete(ctx, i); err != nil {
-			return err
-		}
-		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s is no longer needed", i.Name)
 	}
 	s.Instances = kept
-	return nil
+	return errors.Join(errs...)
 }
 
 func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {

@@ -39,6 +39,7 @@ type world struct {
 	instances *chaininstance.Reconciler
 
 	frozen *frozen // what the controllers see of chains and programs; nil: what there is
+	broken string  // what the API server does not let the controllers do, such as "delete *v1alpha1.ChainInstance edge-1"; empty: nothing
 
 	mu     sync.Mutex
 	writes []string // of the controllers
@@ -64,26 +65,43 @@ func newWorld(t *testing.T) *world {
 
 // counting notes every write of the controllers.
 func (w *world) counting() interceptor.Funcs {
-	note := func(verb string, o any) {
+	note := func(verb string, o any) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.writes = append(w.writes, fmt.Sprintf("%s %T", verb, o))
+		what := fmt.Sprintf("%s %T", verb, o)
+		name := ""
+		if o, ok := o.(client.Object); ok {
+			name = o.GetName()
+		}
+		if w.broken != "" && strings.HasPrefix(what+" "+name, w.broken) {
+			return fmt.Errorf("the test does not let it: %s", w.broken)
+		}
+		w.writes = append(w.writes, what)
+		return nil
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			note("create", o)
+			if err := note("create", o); err != nil {
+				return err
+			}
 			return c.Create(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			note("delete", o)
+			if err := note("delete", o); err != nil {
+				return err
+			}
 			return c.Delete(ctx, o, opts...)
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			note("apply", o)
+			if err := note("apply", o); err != nil {
+				return err
+			}
 			return c.Apply(ctx, o, opts...)
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			note("apply "+sub, o)
+			if err := note("apply "+sub, o); err != nil {
+				return err
+			}
 			return c.SubResource(sub).Apply(ctx, o, opts...)
 		},
 	}
