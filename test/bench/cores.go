@@ -230,12 +230,12 @@ const startPatience = 10 * time.Second
 // nothingLost tells why an engine's figures do not count, if it dropped packets or handed them from worker to worker.
 func nothingLost(ctx context.Context, socket string) error {
 	var c *control.Client
+	var refused error
 	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startPatience, true, func(ctx context.Context) (bool, error) {
-		var err error
-		c, err = control.Dial(ctx, socket)
-		return err == nil, nil
+		c, refused = control.Dial(ctx, socket)
+		return refused == nil, nil
 	}); err != nil {
-		return fmt.Errorf("%s: no engine answers: %w", socket, err)
+		return errors.Join(refused, err)
 	}
 	defer func() { _ = c.Close() }()
 	stats, err := c.Stats(ctx)

@@ -54,9 +54,8 @@ func (g *gain) line(name string) string {
 	return fmt.Sprintf("| %s | %.2f Mpps | %.2f Mpps | %.2f | %v | %s | %s |", name, g.one()/1e6, slices.Max(g.two)/1e6, ratio, g.span(), machine, verdict)
 }
 
-// twoCores measures rows and writes cores.md. A row that cannot be measured does not stop the others. Of known rows, if not nil, those that are not
-// measured stay as the report has them.
-func twoCores(ctx context.Context, p pair, b *bench, list, known []row, out string) error {
+// twoCores measures rows and writes cores.md. A row that cannot be measured is said to be so, and does not stop the others.
+func twoCores(ctx context.Context, p pair, b *bench, list []row, out string) error {
 	c, err := b.capture(mixed(10_000, frameSize))
 	if err != nil {
 		return err
@@ -70,54 +69,27 @@ func twoCores(ctx context.Context, p pair, b *bench, list, known []row, out stri
 	var text strings.Builder
 	fmt.Fprintf(&text, coresPreamble, partitionBit, p.rounds, wantGain, wantOfMachine, tries, cpu(), machine.ratio(), machine.span(), siblings())
 	var bad []error
-	lines := map[string]string{}
-	if known != nil {
-		lines = storedLines(filepath.Join(out, "cores.md"))
-	}
 	for _, s := range list {
 		g, err := p.measure(ctx, b, s, tries)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		var unfit *unfitError
-		line := ""
+		var line string
 		switch {
 		case errors.As(err, &unfit):
 			line = fmt.Sprintf("| %s | – | – | – | – | – | %v |", s.Name, unfit)
 		case err != nil:
 			bad = append(bad, fmt.Errorf("%s: %w", s.Name, err))
-			continue
+			line = fmt.Sprintf("| %s | – | – | – | – | – | not measured: the run failed |", s.Name)
 		default:
 			line = g.line(s.Name)
+			if ratio, want := g.ratio(), g.wanted(p.want); ratio < want {
+				bad = append(bad, fmt.Errorf("%s: two cores do %.2f × what one does, want %.2f", s.Name, ratio, want))
+			}
 		}
 		fmt.Fprintln(os.Stderr, line)
-		lines[s.Name] = line
-		if g == nil {
-			continue
-		}
-		if ratio, want := g.ratio(), g.wanted(p.want); ratio < want {
-			bad = append(bad, fmt.Errorf("%s: two cores do %.2f × what one does, want %.2f", s.Name, ratio, want))
-		}
-	}
-	if known == nil {
-		known = list
-	}
-	for _, s := range known {
-		if line := lines[s.Name]; line != "" {
-			fmt.Fprintln(&text, line)
-		}
+		fmt.Fprintln(&text, line)
 	}
 	return errors.Join(append(bad, os.WriteFile(filepath.Join(out, "cores.md"), []byte(text.String()), 0o644))...)
-}
-
-// storedLines are the rows of a report, by name; none without a report.
-func storedLines(path string) map[string]string {
-	lines := map[string]string{}
-	text, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(text)) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(line, "| ") {
-			lines[name] = strings.TrimSuffix(line, "\n")
-		}
-	}
-	return lines
 }

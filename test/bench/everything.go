@@ -16,7 +16,7 @@ func (f *flags) everything(ctx context.Context, b *bench, list, known []row) err
 	var bad []error
 	for _, part := range []func() error{
 		func() error { return f.measured(ctx, b, list, known) },
-		func() error { return f.cores(ctx, b, list, known) },
+		func() error { return f.cores(ctx, b, list) },
 		func() error { return f.latencies(ctx, b, list) },
 	} {
 		if err := part(); err != nil {
@@ -55,16 +55,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// cores measures two cores. With -update the report keeps the rows that are not measured.
-func (f *flags) cores(ctx context.Context, b *bench, list, known []row) error {
-	if !f.update {
-		known = nil
-	}
+func (f *flags) cores(ctx context.Context, b *bench, list []row) error {
 	want := wantGain
 	if f.short {
 		want = 0
 	}
-	return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), b.scratch, min(f.passes, coresRounds), want}, b.bare(), list, known, f.out)
+	return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), b.scratch, min(f.passes, coresRounds), want}, b.bare(), list, f.out)
 }
 
 func (f *flags) latencies(ctx context.Context, b *bench, list []row) error {

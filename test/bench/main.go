@@ -98,7 +98,7 @@ func run(ctx context.Context) error {
 	case f.latency:
 		return f.latencies(ctx, b, list)
 	case f.workers == 2:
-		return f.cores(ctx, b, list, rows(data))
+		return f.cores(ctx, b, list)
 	case f.workers != 0:
 		return fmt.Errorf("-workers %d: want 2", f.workers)
 	case f.check != "":
