@@ -7,11 +7,6 @@
 #define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce room is */
 #define OPENINGS_LOOKED 16u	    /* entries that are looked at for one that is not answered */
 
-static const struct sn_session *session_of(const struct sn_entry *e)
-{
-	return (const struct sn_session *)e;
-}
-
 uint32_t sn_session_quota_class(const struct sn_entry *e)
 {
 	return class_of(session_of(e)->proto);

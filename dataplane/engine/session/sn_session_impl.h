@@ -13,6 +13,11 @@
 _Static_assert(SN_SESSION_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES,
 	       "all have a place");
 
+static inline const struct sn_session *session_of(const struct sn_entry *e)
+{
+	return (const struct sn_session *)e;
+}
+
 /* Of a protocol that has ports. */
 static inline enum sn_proto_class ported_class_of(uint8_t proto)
 {

@@ -11,11 +11,6 @@
 
 typedef Sinter__Program__V1__Balancer balancer_msg;
 
-static const struct sn_session *session_of(const struct sn_entry *e)
-{
-	return (const struct sn_session *)e;
-}
-
 /* ---- a program's table ---- */
 
 static bool claims(const Sinter__Program__V1__StateTable *msg)
@@ -143,16 +138,6 @@ static uint64_t hash(const struct sn_state *state, const struct sn_entry *e)
 	return hash_client(state, &client);
 }
 
-static uint32_t quota_class(const struct sn_entry *e)
-{
-	return ported_class_of(session_of(e)->proto);
-}
-
-static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
-{
-	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
-}
-
 static uint32_t place(const struct sn_state *state, const struct sn_state_table *t, const struct sn_entry *e)
 {
 	const struct sn_session *s = session_of(e);
@@ -198,8 +183,8 @@ const struct sn_state_kind sn_balancer = {
 	.shard_size = 128,
 	.table_init = table_init,
 	.hash = hash,
-	.quota_class = quota_class,
-	.timeout = timeout,
+	.quota_class = sn_session_quota_class,
+	.timeout = sn_session_timeout,
 	.place = place,
 	.misfit = misfit,
 	.is_taken = is_known,

@@ -4,11 +4,6 @@
 #include "sn_carry.h"
 #include "sn_napt_mapping.h"
 
-static const struct sn_session *session_of(const struct sn_entry *e)
-{
-	return (const struct sn_session *)e;
-}
-
 static void owner(struct sn_state_owner *to, const struct sn_run *from)
 {
 	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);

@@ -32,11 +32,6 @@ struct rules {
 	bool strict;
 };
 
-static const struct sn_session *session_of(const struct sn_entry *e)
-{
-	return (const struct sn_session *)e;
-}
-
 /* ---- a program's table ---- */
 
 static bool claims(const Sinter__Program__V1__StateTable *msg)
