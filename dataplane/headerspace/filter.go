@@ -52,14 +52,22 @@ func (p Filter) And(f Field, s Set) Filter {
 
 // Meet is And with q's set, which is shared where it can be.
 func (p Filter) Meet(q Filter, f Field) Filter {
-	switch {
-	case q.sets[f] == nil || p.sets[f] == q.sets[f]:
-	case p.sets[f] == nil:
-		p.sets[f] = q.sets[f]
-	default:
-		return p.And(f, *q.sets[f])
-	}
+	p.Narrow(&q, f)
 	return p
+}
+
+// Narrow is Meet in place. It tells whether some value of the field is left.
+func (p *Filter) Narrow(q *Filter, f Field) bool {
+	have, want := p.sets[f], q.sets[f]
+	switch {
+	case want == nil || have == want:
+	case have == nil || len(want.iv) == 1 && want.SubsetOf(*have):
+		p.sets[f] = want
+	case !have.SubsetOf(*want):
+		t := have.Intersect(*want)
+		p.sets[f] = &t
+	}
+	return p.sets[f] == nil || !p.sets[f].IsEmpty()
 }
 
 // EmptyAt tells whether the filter has no value of the field.

@@ -294,18 +294,21 @@ func (t *targets) paint() {
 // followed. Leaves come out in the order in which they match first.
 func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	node, n := at.node, len(l.rules)
-	before := len(w.near)
+	before, matches := len(w.near), len(w.found)
 	w.near = l.appendNear(w.near, t)
 	near := w.near[before:]
-	defer func() { w.near = w.near[:before] }()
-	why, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) { return l.ways(t, near, enough) }})
+	defer func() { w.near, w.found = w.near[:before], w.found[:matches] }()
+	why, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) {
+		n, boxes, w.found = l.ways(t, near, enough, w.found[:matches])
+		return n, boxes
+	}})
 	if err != nil {
 		return err
 	}
 	if why.reason != cutUntold {
 		return w.cut(t, node, 0, why)
 	}
-	if k := len(near); k > cap(w.seg.leaves)-len(w.seg.leaves) {
+	if k := len(near); !w.budget.vain && k > cap(w.seg.leaves)-len(w.seg.leaves) {
 		w.seg.leaves = slices.Grow(w.seg.leaves, 2*k+k/4) // most rules: enough TTL, and not
 	}
 	t.parted, t.ruled = t.parted || n > narrow, t.ruled || n > narrow
@@ -313,7 +316,7 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	if t.fan && entered && to.decide {
 		return errFan
 	}
-	c := &ruling{t: t, node: node, list: l, near: near, to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
+	c := &ruling{t: t, node: node, list: l, near: near, found: w.found[matches:], to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
 	v := w.log.visit(w, node, to, len(near))
 	defer v.end()
 	return c.all(w, v)
@@ -324,7 +327,8 @@ type ruling struct {
 	t       *tcu
 	node    int
 	list    *ruleList
-	near    []int32 // its rules that may pass some of the unit's packets
+	near    []int32   // its rules that may pass some of the unit's packets
+	found   []matched // what passes their filters, of those below as far as it is known
 	to      *targets
 	entered bool // destinations are those that the packets entered with
 	entry   spans
@@ -347,6 +351,7 @@ func (c *ruling) all(w *walker, v *visiting) error {
 		settled, replayed := v.replay(w, i)
 		if replayed {
 			c.leave(i)
+			c.found = c.found[min(len(c.found), len(c.list.rules[i].Filters)):]
 		} else {
 			v.begin(w, i)
 			fate, err := c.rule(w, i)
@@ -371,7 +376,7 @@ func (c *ruling) all(w *walker, v *visiting) error {
 func (c *ruling) rule(w *walker, i int) (ruleFate, error) {
 	t, r := c.t, &c.list.rules[i]
 	for k, f := range r.Filters {
-		live, d := t.live, &c.to.of[i][k]
+		live, d, m := t.live, &c.to.of[i][k], c.next()
 		if c.entered {
 			if live = c.entry.intersect(d.fresh); d.spans.isEvery() {
 				t.live = c.left.now()
@@ -382,23 +387,22 @@ func (c *ruling) rule(w *walker, i int) (ruleFate, error) {
 				continue
 			}
 		}
-		ways, decided := t.match(f)
-		if !decided {
+		if m == nil {
+			found := t.against(f)
+			m = &found
+		}
+		if !m.decided {
 			return ruleCuts, w.undecided(t, c.node, 0)
 		}
-		for m := range ways.n {
-			p := *ways.at(m)
-			if _, possible := p.Feasible(); !possible {
-				continue
-			}
-			u := w.branch(t, p)
+		for n := range m.ways.n {
+			u := w.branch(t, *m.ways.at(n))
 			u.live = live
 			w.count(u, c.node, i)
 			if err := w.follow(u, c.node, r.Out, i); err != nil {
 				return rulePasses, err
 			}
 		}
-		if ways.n == 1 && t.filter.SubsetOf(ways.first) {
+		if m.all {
 			return ruleSettles, nil
 		}
 		if c.entered && d.only {
@@ -406,6 +410,14 @@ func (c *ruling) rule(w *walker, i int) (ruleFate, error) {
 		}
 	}
 	return rulePasses, nil
+}
+
+// next is what passes the next filter; nil: it is not known yet.
+func (c *ruling) next() (m *matched) {
+	if len(c.found) > 0 {
+		m, c.found = &c.found[0], c.found[1:]
+	}
+	return m
 }
 
 // leave takes away what a rule, which was not followed, leaves nothing of.

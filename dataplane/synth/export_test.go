@@ -15,3 +15,9 @@ func (s *Session) Afresh(g *graph.Graph, opts Options) (*Result, error) {
 	}
 	return synthesize(g, opts, meaningsOf(g), r)
 }
+
+// StartingOver are options with which a walk ends where it finds the first look-up to be kept apart, and starts over.
+func StartingOver(opts Options) Options {
+	opts.startOver = true
+	return opts
+}

@@ -83,6 +83,7 @@ func (w *walker) mark() mark {
 
 // back forgets what was walked since the mark.
 func (w *walker) back(m mark) {
+	m.budget.unsure, m.budget.vain = true, w.budget.vain
 	w.forget(m.extent)
 	w.seg.leaves, w.budget = w.seg.leaves[:m.leaves], m.budget
 }

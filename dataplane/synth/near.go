@@ -40,28 +40,47 @@ func (l *ruleList) appendNear(near []int32, t *tcu) []int32 {
 	return near
 }
 
-// ways is into how many units rules near a unit divide it, and how many boxes these are, of which more than enough need not be counted.
-func (l *ruleList) ways(t *tcu, near []int32, enough int) (n, boxes int) {
+// matched is what passes a rule's filter of a unit's packets.
+type matched struct {
+	ways    ways // those that packets can have
+	decided bool
+	all     bool // all of the unit's packets pass
+}
+
+// against matches the unit with a filter of a rule.
+func (t *tcu) against(f headerspace.Filter) matched {
+	found, decided := t.match(f)
+	m := matched{decided: decided, all: found.n == 1 && t.filter.SubsetOf(found.first)}
+	for i := range found.n {
+		if _, possible := found.at(i).Feasible(); possible {
+			m.ways.add(*found.at(i))
+		}
+	}
+	return m
+}
+
+// ways is into how many units rules near a unit divide it, and how many boxes these are, of which more than enough need not be counted. What it finds of
+// each filter of the rules in turn, as far as it counts, is appended to found.
+func (l *ruleList) ways(t *tcu, near []int32, enough int, found []matched) (n, boxes int, _ []matched) {
 	for _, r := range near {
 		for _, f := range l.rules[r].Filters {
-			ways, _ := t.match(f)
-			for i := range ways.n {
-				if p, possible := ways.at(i).Feasible(); possible {
-					n++
-					boxes += t.ranges(p)
-				}
+			m := t.against(f)
+			found = append(found, m)
+			n += m.ways.n
+			for i := range m.ways.n {
+				boxes += t.ranges(m.ways.at(i))
 			}
-			if boxes > enough || ways.n == 1 && t.filter.SubsetOf(ways.first) { // nothing is left for the rules below
-				return n, boxes
+			if boxes > enough || m.all { // nothing is left for the rules below
+				return n, boxes, found
 			}
 		}
 	}
-	return n, boxes
+	return n, boxes, found
 }
 
 // ranges is in how many ranges of t's destinations a filter lies, which is a part of t's. Of a unit with one range it is one: ranges of a rule's own are
 // no product.
-func (t *tcu) ranges(p headerspace.Filter) int {
+func (t *tcu) ranges(p *headerspace.Filter) int {
 	if len(t.filter.Get(headerspace.Dst).Intervals()) == 1 {
 		return 1
 	}
@@ -169,6 +188,9 @@ func newRanking(list []outline, number func(*outline) uint32) ranking {
 // upTo takes away rules with larger numbers, but for some of them.
 func (r *ranking) upTo(number uint32, rules []uint64) {
 	n := sort.Search(len(r.numbers), func(i int) bool { return r.numbers[i] > number })
+	if n == len(r.numbers) {
+		return
+	}
 	if at := (n + r.stride - 1) / r.stride; at == 0 {
 		clear(rules)
 	} else if at <= len(r.first) {

@@ -79,9 +79,9 @@ func (s *staticNAT) walk(w *walker, t *tcu, at arrival) error {
 func (s *staticNAT) ways(t *tcu, side int) (n, boxes int) {
 	n = len(s.Mappings)
 	if address, _ := ends(side); address == headerspace.Dst {
-		return n, n - 1 + t.ranges(t.filter)
+		return n, n - 1 + t.ranges(&t.filter)
 	}
-	return n, n * t.ranges(t.filter)
+	return n, n * t.ranges(&t.filter)
 }
 
 // taken are the packets from a side that are of a mapping, but for ICMP errors.

@@ -108,6 +108,9 @@ type Options struct {
 	// Joined is among how many routes a lookup may divide packets before all routes with one output are followed at once, where something behind
 	// the lookup asks for destinations. 0: DefaultJoined.
 	Joined int
+
+	// startOver ends a walk at the first look-up to be kept apart. The program is the same.
+	startOver bool
 }
 
 // DefaultMaxBoxes keeps synthesis and the classifier's build well under a second for a few functions with 10,000 rules each.

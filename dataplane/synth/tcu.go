@@ -104,9 +104,10 @@ type tcu struct {
 	// fan tells that the unit is walked for all routes of a group: its destinations must not be looked at.
 	fan bool
 	values
-	trace *step
-	depth int
-	known map[exprs]*exprs // the walker's
+	trace  *step
+	passed *passing // the last look-up; nil: there was none
+	depth  int
+	known  map[exprs]*exprs // the walker's
 	// legs are the finished copies, todo the copies still to be walked.
 	legs []leg
 	todo []branch
@@ -245,7 +246,7 @@ func (t *tcu) match(want headerspace.Filter) (_ ways, decided bool) {
 	p := t.filter
 	f := headerspace.Field(0)
 	for ; f < headerspace.NumFields && (want.Any(f) || t.val[f].kind == ident); f++ { // the common case
-		if p = p.Meet(want, f); p.EmptyAt(f) {
+		if !p.Narrow(&want, f) {
 			return ways{}, true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/synth/boxes"
-	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
 // errAgain is returned by a walk that learnt something which changes what was
@@ -40,11 +38,12 @@ const (
 
 // walker finds the leaves of one segment after another.
 type walker struct {
-	g      *graph.Graph
-	means  []meaning // by node
-	max    int
-	fanned int
-	joined int
+	g         *graph.Graph
+	means     []meaning // by node
+	max       int
+	fanned    int
+	joined    int
+	startOver bool
 
 	// What earlier attempts learnt.
 	apart map[int]bool // NAPTs that end a run always: their choice is looked at
@@ -66,6 +65,7 @@ type walker struct {
 	steps   []step
 	known   map[exprs]*exprs // those that units point to
 	near    []int32          // rules that the units on the way come to, visit by visit
+	found   []matched        // what passes their filters, likewise
 	ahead   map[int]bool     // see tableAhead
 }
 
@@ -90,7 +90,7 @@ func (s *segment) place() place { return place{s.start.kind, s.start.node} }
 func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide wideAt, record *recorder) *walker {
 	w := &walker{
 		record: record,
-		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, joined: opts.Joined, apart: apart, wide: wide, means: means,
+		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, joined: opts.Joined, startOver: opts.startOver, apart: apart, wide: wide, means: means,
 		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{}, ahead: map[int]bool{},
 	}
 	w.counters = w.indexCounters()
@@ -173,7 +173,8 @@ func (w *walker) runName(run int) string {
 func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
 	w.seg.leaves, w.seg.lookup = nil, 0
-	w.budget = budget{start: w.seg.place(), left: each, tables: w.max, visits: make([]int, len(w.g.Nodes))}
+	w.budget = newBudget(w.seg.place(), each, w.max, len(w.g.Nodes))
+	w.budget.unsure = w.startOver
 	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {
@@ -207,6 +208,9 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg.given = t.filter
 	w.log = w.record.begin(w, s)
 	err := w.walk(&t, node, port, s.kind == startCut || s.kind == startAnswerCut)
+	if err == nil && w.budget.vain {
+		err = errWide
+	}
 	if err == nil {
 		w.log.end()
 		w.seg.log, w.seg.units, w.seg.most, w.seg.seen = w.log, each-w.budget.left, each, w.budget.seen
@@ -330,6 +334,9 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 		t.values = next.values
 		return w.walk(t, next.node, next.port, false)
 	}
+	if w.budget.vain {
+		return nil
+	}
 	p := t.filter.Given(w.seg.given).Simplify()
 	if t.fan {
 		p = p.Without(headerspace.Dst) // it is the route's
@@ -391,142 +398,6 @@ func (c *counted) list() []int {
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// errWide is returned by the walk of a segment that learnt of a look-up to be kept apart; the segment is
-// walked again with it.
-var errWide = errors.New("walk the segment again")
-
-const (
-	// narrow is into how many units a look-up may divide one without being counted as a product.
-	narrow = 4
-	// large is from how many rules or routes on a look-up counts when the budget is shared out.
-	large = 64
-	// leastAllowance is what every segment may spend, however many share the budget.
-	leastAllowance = 2048
-)
-
-// wideAt are the look-ups that are kept apart, by the segment's start.
-type wideAt map[place][]keptApart
-
-// keptApart is a look-up that is kept apart: as what it and those before say together does not fit, or if the walks are known, as one walk takes more
-// steps than one after the other.
-type keptApart struct {
-	node       int
-	one, apart trees.Walk
-}
-
-// keep keeps one more look-up apart.
-func (w wideAt) keep(at place, k keptApart) { w[at] = append(slices.Clip(w[at]), k) }
-
-// of is what is known of a look-up; nil: it is not kept apart.
-func (w wideAt) of(at place, node int) *keptApart {
-	for i := range w[at] {
-		if w[at][i].node == node {
-			return &w[at][i]
-		}
-	}
-	return nil
-}
-
-// place is where a segment starts, or a look-up in the segment that starts there.
-type place struct {
-	kind startKind
-	node int
-}
-
-// budget bounds the products of look-ups in one segment. Ways that a table of routes divides into few are always followed,
-// so that a packet's way has few segments. Tables of routes behind each other divide destinations alone: what they
-// say together is no more than their sum, and has an allowance for itself. Where many other ways meet a look-up, and what all of them and the look-up
-// say together does not fit, it becomes a segment of its own for those: a further look-up for the packet.
-type budget struct {
-	start  place
-	left   int
-	tables int   // left for tables behind tables
-	visits []int // by node
-	seen   []int // nodes visited, as they came first
-}
-
-// see notes a visit.
-func (b *budget) see(node int) {
-	if b.visits[node] == 0 {
-		b.seen = append(b.seen, node)
-	}
-	b.visits[node]++
-}
-
-// allowance is what each segment may spend on products.
-func (w *walker) allowance() int {
-	n := 0
-	for _, m := range w.means {
-		if r, ok := m.(ruled); ok && r.size() > large {
-			n++
-		}
-	}
-	return max(w.max*8/max(n, 8), min(w.max, leastAllowance))
-}
-
-// asked is a look-up that would divide a unit.
-type asked struct {
-	// table tells that it is a table of routes.
-	table bool
-	// rules is how many rules it has for all packets together; 0: it is no list of rules.
-	rules int
-	// near is how many of them may pass some of the unit's packets.
-	near int
-	// ways estimates from above into how many units it divides the unit, and how many boxes these have; above its argument the figures do not matter.
-	ways func(enough int) (n, boxes int)
-}
-
-// apart tells why the way of t ends before the node, as its product would pass the budget, or cost more than it is worth. Without a reason it goes on.
-func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err error) {
-	if at.first {
-		return cutting{}, nil
-	}
-	b.see(at.node)
-	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
-	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
-		return b.why(w, at.node, max(l.near, 1)), nil
-	}
-	n, boxes := l.ways(max(b.left, b.tables, narrow))
-	if n <= narrow && l.rules <= narrow {
-		return cutting{}, nil
-	}
-	if b.keeps(w, at.node, n) {
-		n, _ = l.ways(math.MaxInt)
-		return b.why(w, at.node, n), nil
-	}
-	if t.fan {
-		return cutting{}, errFan
-	}
-	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
-		b.left -= n
-		return cutting{}, nil
-	}
-	if l.table && !t.ruled && boxes <= b.tables {
-		b.tables -= boxes
-		return cutting{}, nil
-	}
-	if boxes > max(b.left, 0) {
-		w.wide.keep(b.start, keptApart{node: at.node})
-		return cutting{}, errWide
-	}
-	b.left -= boxes
-	return cutting{}, nil
-}
-
-// keeps tells whether a look-up with so many ways is kept apart.
-func (b *budget) keeps(w *walker, node, ways int) bool {
-	return b.start.kind == startAnswer && ways > large || // all generators share one look-up
-		w.wide.of(b.start, node) != nil
-}
-
-// why is the reason for which a look-up is kept apart that would divide a unit into so many.
-func (b *budget) why(w *walker, node, units int) cutting {
-	if k := w.wide.of(b.start, node); k != nil && k.one != (trees.Walk{}) {
-		return cutting{reason: CutLongWalk, one: k.one, apart: k.apart}
-	}
-	return cutting{reason: CutTooLarge, units: units}
 }
 
 // extent is what the walk has found so far, apart from leaves.
