@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// DidYouMean is `; did you mean "x"?` with the known name nearest to the one
-// given, else the list of the known names, to be appended to a message.
-func DidYouMean(name string, known []string) string {
+// Nearest is the known name that was likely meant by the one given; empty: none is near.
+func Nearest(name string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, dist := "", len(name)/2+1
 	for _, k := range known {
@@ -21,9 +20,16 @@ func DidYouMean(name string, known []string) string {
 			best = known[i]
 		}
 	}
-	if best != "" {
+	return best
+}
+
+// DidYouMean is `; did you mean "x"?` with the known name nearest to the one
+// given, else the list of the known names, to be appended to a message.
+func DidYouMean(name string, known []string) string {
+	if best := Nearest(name, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
+	known = slices.Sorted(slices.Values(known))
 	if len(known) == 0 {
 		return ""
 	}

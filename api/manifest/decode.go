@@ -86,11 +86,11 @@ func (d *decoder) checkRules(v any, s *schema, path string, line int) {
 
 func (d *decoder) mapping(n *yaml.Node, s *schema, path string, line, depth int) any {
 	if n.Kind != yaml.MappingNode {
-		d.fail(path, line, shown(n), "must be a mapping (name: value), not %s", kindOf(n))
+		d.fail(path, line, shown(n), "must be a mapping (name: value), not %s%s", kindOf(n), asMapping(n, s))
 		return nil
 	}
 	out := map[string]any{}
-	seen := map[string]bool{}
+	seen, meant := map[string]bool{}, map[string]bool{} // meant are fields that are there by a wrong name
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		at := join(path, key.Value)
@@ -106,7 +106,9 @@ func (d *decoder) mapping(n *yaml.Node, s *schema, path string, line, depth int)
 			d.fail(at, key.Line, "", "merge keys of YAML are not read here; write the fields out")
 			continue
 		case property == nil && (s.Properties != nil || depth == 0):
-			d.fail(at, key.Line, "", "unknown field%s", finding.DidYouMean(key.Value, slices.Collect(maps.Keys(s.Properties))))
+			known := slices.Collect(maps.Keys(s.Properties))
+			d.fail(at, key.Line, "", "unknown field%s", finding.DidYouMean(key.Value, known))
+			meant[finding.Nearest(key.Value, known)] = true
 			continue
 		case property == nil:
 			property = &schema{}
@@ -118,6 +120,9 @@ func (d *decoder) mapping(n *yaml.Node, s *schema, path string, line, depth int)
 		}
 	}
 	for _, name := range s.Required {
+		if meant[name] && !seen[name] {
+			continue
+		}
 		if !seen[name] {
 			d.fail(join(path, name), line, "", "is missing, and required")
 		} else if out[name] == nil && !d.failedWithin(join(path, name)) {
@@ -203,7 +208,7 @@ func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {
 	tag := n.ShortTag()
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		d.fail(path, line, "", "must be %s, not %s", wanted(s), kindOf(n))
+		d.fail(path, line, "", "must be %s, not %s%s", wanted(s), kindOf(n), asScalar(n))
 	case s.IntOrString && tag == "!!int", s.Type == "integer" && tag == "!!int":
 		return d.integer(n, s, path, line)
 	case s.IntOrString && (tag == "!!str" || tag == "!!float"), s.Type == "string" && (tag == "!!str" || tag == "!!timestamp"):
@@ -217,8 +222,12 @@ func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {
 		return b
 	case s.Type == "string" && s.pattern != nil && !s.pattern.MatchString(n.Value): // quotes would not help
 		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
+	case s.Type == "string" && len(s.Enum) > 0:
+		d.fail(path, line, n.Value, "must be one of %s", listed(s.Enum))
 	case s.Type == "string":
 		d.fail(path, line, n.Value, "must be text, not %s; put it in quotes", kindOf(n))
+	case s.Type == "integer" && tag == "!!float":
+		d.fail(path, line, n.Value, "must be a whole number, without fraction or exponent%s", asInteger(n))
 	default:
 		d.fail(path, line, n.Value, "must be %s, not %s", wanted(s), kindOf(n))
 	}
@@ -255,13 +264,11 @@ func (d *decoder) text(n *yaml.Node, s *schema, path string, line int) any {
 	}
 	switch {
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(n.Value)):
-		known := make([]string, len(s.Enum))
-		for i, e := range s.Enum {
-			known[i] = fmt.Sprint(e)
-		}
-		d.fail(path, line, n.Value, "must be one of %s", strings.Join(known, ", "))
+		d.fail(path, line, n.Value, "must be one of %s%s", listed(s.Enum), asEnum(n.Value, s.Enum))
 	case s.pattern != nil && !s.pattern.MatchString(n.Value):
 		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
+	case s.MinLength != nil && length == 0 && *s.MinLength > 0:
+		d.fail(path, line, "", "is empty; give it a value, or leave it out")
 	case s.MinLength != nil && length < *s.MinLength:
 		d.fail(path, line, n.Value, "must have at least %d characters", *s.MinLength)
 	case s.MaxLength != nil && length > *s.MaxLength:
@@ -326,14 +333,6 @@ func wanted(s *schema) string {
 		return "true or false"
 	}
 	return "text"
-}
-
-// asList shows a single value as a list, where it is short enough.
-func asList(n *yaml.Node) string {
-	if n.Kind != yaml.ScalarNode || len(n.Value) > maxGuessed || strings.ContainsAny(n.Value, "\n,[]{}") {
-		return ""
-	}
-	return "; write [" + n.Value + "]"
 }
 
 func shown(n *yaml.Node) string {

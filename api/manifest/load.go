@@ -210,6 +210,9 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 			say(finding.Error, "", "", "ConfigMap: %v", err)
 		}
 		return
+	case group == version && known[object.Kind] != nil: // no other group has it: a version alone is of Kubernetes itself
+		say(finding.Error, "apiVersion", version, "has no %s; write %s", object.Kind, v1alpha1.GroupVersion)
+		return
 	case group != v1alpha1.GroupVersion.Group:
 		say(finding.Warning, "apiVersion", version, "is not of %s; the document is ignored", v1alpha1.GroupVersion.Group)
 		return
@@ -217,7 +220,7 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 		say(finding.Error, "apiVersion", version, "unknown version; this build knows %s", v1alpha1.GroupVersion)
 		return
 	case known[object.Kind] == nil:
-		say(finding.Error, "kind", object.Kind, "unknown kind%s", finding.DidYouMean(object.Kind, kinds))
+		say(finding.Error, "kind", object.Kind, "%s", unknownKind(object.Kind))
 		return
 	}
 	if first := l.bundle.documents[object]; first != nil {
@@ -232,6 +235,13 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 	if len(d.findings) == 0 {
 		l.add(object.Kind, v, say)
 	}
+}
+
+func unknownKind(kind string) string {
+	if kind == "" {
+		return "is missing" + finding.DidYouMean(kind, kinds)
+	}
+	return "unknown kind" + finding.DidYouMean(kind, kinds)
 }
 
 func (l *loader) add(kind string, v any, say func(finding.Severity, string, string, string, ...any)) {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -8,6 +9,14 @@ import (
 
 // maxRegexSize is how large a regular expression may be: in instructions of Go's matcher. What is larger takes long to be compiled.
 const maxRegexSize = 4000
+
+// notRegex tells where a text is no regular expression.
+func notRegex(err error) string {
+	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+		return fmt.Sprintf("not a regular expression (RE2): %s in %s", e.Code, e.Expr)
+	}
+	return fmt.Sprintf("not a regular expression (RE2): %v", err)
+}
 
 // CheckRegex says what is wrong with a regular expression over bytes; empty: nothing. It is in the syntax of Go's package regexp,
 // as far as streams of bytes can be matched with it.
@@ -19,14 +28,14 @@ func CheckRegex(text string) (message string) {
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return fmt.Sprintf("not a regular expression (RE2): %v", err)
+		return notRegex(err)
 	}
 	if message := checkTree(tree, true); message != "" {
 		return message
 	}
 	compiled, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return fmt.Sprintf("not a regular expression (RE2): %v", err)
+		return notRegex(err)
 	}
 	if n := len(compiled.Inst); n > maxRegexSize {
 		return fmt.Sprintf("is too large (%d steps of %d); repeat less", n, maxRegexSize)

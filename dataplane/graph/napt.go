@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"time"
@@ -218,6 +219,10 @@ func (b *builder) readPool(p *pooled, field string, entries []v1alpha1.AddressSe
 		if !b.problem(p.object, at, problem) {
 			continue
 		}
+		if r.First.Is4() && numberOf(r.Last)-numberOf(r.First) >= maxPool { // nothing more is said of one that was meant otherwise
+			b.fail(p.object, at, string(s), "the pool has more than %d addresses; take fewer: each serves 64,512 flows per protocol", maxPool)
+			return
+		}
 		e := poolEntry{r, at, string(s)}
 		p.entries = append(p.entries, e)
 		b.checkPoolEntry(p, e)
@@ -234,6 +239,12 @@ func (b *builder) readPool(p *pooled, field string, entries []v1alpha1.AddressSe
 			p.pool = append(p.pool, a)
 		}
 	}
+}
+
+// numberOf is an IPv4 address as a number.
+func numberOf(a netip.Addr) uint32 {
+	four := a.As4()
+	return binary.BigEndian.Uint32(four[:])
 }
 
 func (b *builder) timeout(f *function, field string, d v1alpha1.Duration) time.Duration {
