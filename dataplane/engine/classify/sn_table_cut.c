@@ -29,6 +29,8 @@
 #define COPY_COST   0.15f     /* for each doubling of the number of copies: memory is cache misses */
 #define WORSE	    1.1f      /* how much more a cut may cost than when it was chosen */
 #define SHARE	    (1 << 14) /* of a box in the traffic, divided among its children */
+#define LIST_LONG   1024u     /* boxes that are not left to a list because a sample says so */
+#define LIST_HUGE   16384u    /* and those for which cuts of any width are tried */
 
 /* From a child to the next: change of its number of boxes, and of the share of traffic that they bring. */
 struct sn_step {
@@ -144,7 +146,7 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 			   uint32_t column, float budget, uint32_t used, struct sn_node_cut *best)
 {
 	uint32_t widest = widest_for(n);
-	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
+	uint32_t narrowest = widest < cutter->widths || cutter->narrow ? 1 : widest - cutter->widths + 1;
 	uint32_t differs = take_sample(cutter, list, n, sample, column);
 
 	for (uint32_t width = widest; width >= narrowest; width -= WIDTH_STEP) {
@@ -219,6 +221,14 @@ static struct sn_node_cut choose(struct sn_cutter *cutter, const uint32_t *list,
 	return best;
 }
 
+/* A small sample may lack wide boxes, so that the cut takes too much; or have one that stands for too many,
+ * so that none seems to serve. The latter is looked at again if the list is long: walks would be. */
+static bool is_misled(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, struct sn_node_cut cut,
+		      float budget)
+{
+	return cut.width == 0 ? n >= LIST_LONG : !is_within_budget(cutter, list, n, cut, budget);
+}
+
 struct sn_node_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
 				 const struct sn_used *used)
 {
@@ -228,10 +238,14 @@ struct sn_node_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list,
 	if (list_cost(n) <= 1)
 		return cut;
 	cut = choose(cutter, list, n, sample, budget, used);
-	/* A sample may lack wide boxes. */
-	while (sample < n && cut.width > 0 && !is_within_budget(cutter, list, n, cut, budget)) {
+	while (sample < n && is_misled(cutter, list, n, cut, budget)) {
 		sample = n / 4 < sample ? n : 4 * sample;
 		cut = choose(cutter, list, n, sample, budget, used);
+	}
+	if (cut.width == 0 && n >= LIST_HUGE) { /* wide ones copy too many boxes into each child */
+		cutter->narrow = true;
+		cut = choose(cutter, list, n, n, budget, used);
+		cutter->narrow = false;
 	}
 	return cut;
 }
@@ -260,6 +274,7 @@ bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes)
 	cutter->boxes = boxes;
 	cutter->sample = boxes->rare ? 32 : 64;
 	cutter->widths = boxes->rare ? 6 : 8;
+	cutter->narrow = false;
 	cutter->stride = boxes->rare ? 8 : 4;
 	cutter->widest = widest_for(n);
 	cutter->rest = malloc((n + 1) * sizeof(*cutter->rest));

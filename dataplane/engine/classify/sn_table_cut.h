@@ -26,6 +26,7 @@ struct sn_cutter {
 	const struct sn_boxes *boxes;
 	uint32_t sample;       /* boxes that stand for all of a large node */
 	uint32_t widths;       /* that are tried: the widest sensible and the next smaller ones */
+	bool narrow;	       /* all smaller ones are tried */
 	uint32_t widest;       /* bits of a cut */
 	uint32_t stride;       /* from a shift that is tried to the next */
 	float *rest;	       /* expected cost of a list of so many boxes, in steps */

@@ -536,23 +536,6 @@ static void bad_tables_are_refused_with_the_value_and_what_would_be_right(void *
 	set_free(&set);
 }
 
-/* A walk through it would take milliseconds. */
-static void a_list_of_boxes_that_no_cut_tells_apart_has_a_bound(void **unused)
-{
-	const uint32_t box[] = {1, 2, 3, 4}, other[] = {EVERYTHING, EVERYTHING};
-	struct set set;
-
-	(void)unused;
-	set_init(&set, 2, 0, 0);
-	for (uint32_t i = 0; i < 262137; i++)
-		set_add(&set, box, NULL);
-	set_add(&set, other, NULL);
-	assert_refused(
-		&set.spec,
-		"a table has a list of 262137 boxes that no cut tells apart, at most 262136 are possible");
-	set_free(&set);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -573,7 +556,6 @@ int main(void)
 		cmocka_unit_test(a_table_of_another_shape_is_no_model),
 		cmocka_unit_test(a_table_like_the_one_before_is_made_sooner),
 		cmocka_unit_test(bad_tables_are_refused_with_the_value_and_what_would_be_right),
-		cmocka_unit_test(a_list_of_boxes_that_no_cut_tells_apart_has_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

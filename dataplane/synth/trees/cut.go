@@ -12,6 +12,8 @@ const (
 	copyCost   = 0.15    // for each doubling of the number of copies
 	traffic    = 1 << 14 // of a box, divided among its children
 	slot       = 0.125   // memory of a child's entry, in boxes
+	longList   = 1024    // boxes that are not left to a list because a sample says so
+	hugeList   = 1 << 14 // and those for which cuts of any width are tried
 )
 
 // cut is how a node divides its boxes: by some adjacent bits of a column. Width 0: it does not.
@@ -40,6 +42,7 @@ func (c *change) note(boxes int32, share int64) {
 type cutter struct {
 	*boxes
 	sample, widths, stride int       // boxes that stand for a large node; widths and shifts that are tried
+	narrow                 bool      // all widths are
 	rest                   []float32 // expected cost of a list of so many boxes
 	part                   []int64   // of the traffic of a box that goes to i + 1 children
 	steps                  []change  // from each child of a cut to the next
@@ -126,11 +129,25 @@ func (c *cutter) choose(list []int32, budget float32, u *used) cut {
 	}
 	sample := min(len(list), c.sample)
 	x := c.chooseBy(sample, list, budget, u)
-	for sample < len(list) && x.width > 0 && !c.fits(list, x, budget) { // a sample may lack wide boxes
+	for sample < len(list) && c.misled(list, x, budget) {
 		sample = min(4*sample, len(list))
 		x = c.chooseBy(sample, list, budget, u)
 	}
+	if x.width == 0 && len(list) >= hugeList { // wide cuts copy too many boxes into each child
+		c.narrow = true
+		x = c.chooseBy(len(list), list, budget, u)
+		c.narrow = false
+	}
 	return x
+}
+
+// misled tells whether a small sample may lack wide boxes, so that the cut takes too much; or have one that stands for too many, so that none
+// seems to serve. The latter is looked at again if the list is long: walks would be.
+func (c *cutter) misled(list []int32, x cut, budget float32) bool {
+	if x.width == 0 {
+		return len(list) >= longList
+	}
+	return !c.fits(list, x, budget)
 }
 
 func (c *cutter) chooseBy(sample int, list []int32, budget float32, u *used) cut {
@@ -161,7 +178,11 @@ func (c *cutter) tryRanges(column, sample int, list []int32, budget float32, u u
 		differs |= (c.low[i] ^ c.low[0]) | (c.high[i] ^ c.high[0])
 	}
 	widest := widestFor(len(list))
-	for width := widest; width >= max(1, widest-c.widths+1); width -= widthStep {
+	narrowest := max(1, widest-c.widths+1)
+	if c.narrow {
+		narrowest = 1
+	}
+	for width := widest; width >= narrowest; width -= widthStep {
 		for shift := 0; shift+width <= 32; shift += c.stride {
 			if bits := uint32(1<<width-1) << shift; differs&bits != 0 && u&bits == 0 {
 				c.tryRange(cut{column: column, shift: shift, width: width}, sample, len(list), budget, best)

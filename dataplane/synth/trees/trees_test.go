@@ -127,3 +127,34 @@ func TestTablesForFewPacketsAreCoarser(t *testing.T) {
 		t.Errorf("%+v for few packets, %+v for most", apart, most)
 	}
 }
+
+// As of routes whose packets are low on TTL: the first box is in every sample, and stands for many there.
+func TestAWideBoxBeforeManyNarrowOnesHidesNoCut(t *testing.T) {
+	table := &programpb.Table{Dims: []programpb.Field{programpb.Field_DST, programpb.Field_TTL}}
+	add := func(bounds ...uint32) {
+		table.Bounds, table.Classes = append(table.Bounds, bounds...), append(table.Classes, 0)
+	}
+	add(10<<24, 11<<24-1, 3, 3)
+	for i := range uint32(400_000) {
+		add(i<<12, i<<12|0xfff, 2, 4)
+	}
+	add(0, 1<<32-1, 0, 255)
+	if w := Of(table, true); w.Longest > 64 {
+		t.Errorf("the longest walk has %d steps", w.Longest)
+	}
+}
+
+// As of rules of a firewall behind a table of routes: so many of them lie in each child of a wide cut that it takes too much.
+func TestWideBoxesAmongManyNarrowOnesLeaveNarrowCuts(t *testing.T) {
+	table := &programpb.Table{Dims: []programpb.Field{programpb.Field_DST, programpb.Field_TTL}}
+	for i := range uint32(400_000) {
+		low, bits := i<<12, uint32(0xfff)
+		if i%301 == 0 {
+			low, bits = i%32<<27, 0x7ffffff
+		}
+		table.Bounds, table.Classes = append(table.Bounds, low, low|bits, 2, 4), append(table.Classes, 0)
+	}
+	if w := Of(table, true); w.Longest > 64 {
+		t.Errorf("the longest walk has %d steps", w.Longest)
+	}
+}
