@@ -118,7 +118,7 @@ func span(d time.Duration) string {
 	return s
 }
 
-var quantity = regexp.MustCompile(`^([0-9]+) ?([kmgKMG])(i?)[bB]?$`)
+var quantity = regexp.MustCompile(`^([0-9]+) ?([kmgKMG])i?[bB]?$`)
 
 // sizes reads 512MB, 512M, 2 gib.
 func sizes(v string) []string {

@@ -183,7 +183,7 @@ func (b *builder) addProxies() {
 	for _, v := range b.virtuals {
 		own := []netip.Addr{v.addr}
 		b.addProxy(v.at, own)
-		if nat := b.natAlone(v.at, inside); nat != nil && addresses(own).Subtract(b.exempted[nat.name]).IsEmpty() {
+		if nat := b.natAlone(v.at, inside); nat != nil && addressSet(own).Subtract(b.exempted[nat.name]).IsEmpty() {
 			b.addProxy(port{nat.name, outside}, own) // where it is seen as it is
 		}
 	}

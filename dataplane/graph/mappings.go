@@ -56,7 +56,7 @@ func (b *builder) mapsDynamic(m mapping, p *pooled) (a headerspace.Value, found 
 		}
 		s.Outwards = true
 	} else {
-		start = start.With(headerspace.Dst, addresses(p.pool))
+		start = start.With(headerspace.Dst, addressSet(p.pool))
 	}
 	for n, i := range b.interfaces {
 		if s.Outwards || b.sees(i, p.outside) {

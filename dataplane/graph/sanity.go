@@ -36,16 +36,16 @@ func (b *builder) refuseSources() {
 			continue
 		}
 		var r refusals
-		r.add(addresses(b.ownIn(b.realmOf(i))), element.ReasonOwnSource)
-		r.add(addresses(b.virtualsIn(b.realmOf(i))), element.ReasonOwnSource)
+		r.add(addressSet(b.ownIn(b.realmOf(i))), element.ReasonOwnSource)
+		r.add(addressSet(b.virtualsIn(b.realmOf(i))), element.ReasonOwnSource)
 		for _, p := range b.pools {
 			if b.sees(i, p.outside) {
-				r.add(addresses(p.pool), element.ReasonPoolSource)
+				r.add(addressSet(p.pool), element.ReasonPoolSource)
 			}
 		}
 		for _, j := range b.interfaces {
 			if a, ok := broadcastOf(j); ok && b.realmOf(i) == b.realmOf(j) {
-				r.add(addresses([]netip.Addr{a}), element.ReasonBroadcastSource)
+				r.add(addressSet([]netip.Addr{a}), element.ReasonBroadcastSource)
 			}
 		}
 		r.add(b.offPath(i), element.ReasonReversePath)
@@ -58,14 +58,6 @@ func (b *builder) refuseSources() {
 // readsTransport tells whether some function may read or write a transport header: a router does neither.
 func (b *builder) readsTransport() bool {
 	return slices.ContainsFunc(b.functions, func(f *function) bool { return !f.kind.traits().addressesAlone })
-}
-
-func addresses(list []netip.Addr) headerspace.Set {
-	var iv []headerspace.Interval
-	for _, a := range list {
-		iv = append(iv, headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)})
-	}
-	return headerspace.NewSet(iv...)
 }
 
 // ownIn are the addresses of interfaces and routers in a realm.

@@ -31,7 +31,7 @@ func (b *builder) translation(f *function, n napt) *translation {
 	var e element.NAPT
 	if n.spec.Masquerade || len(n.spec.Pool) > 0 || len(n.spec.Static) == 0 {
 		e = b.napt(f, f.path, n.spec, f.name)
-		t.poolAddrs = addresses(e.Pool)
+		t.poolAddrs = addressSet(e.Pool)
 	}
 	list := b.fixed(f, n.spec, e.Pool)
 	if len(e.Pool) > 0 {

@@ -26,7 +26,7 @@ func (b *builder) checkTranslated() {
 		}
 		backends := headerspace.Set{}
 		for _, s := range e.Backends {
-			backends = backends.Union(addresses([]netip.Addr{s.Addr}))
+			backends = backends.Union(addressSet([]netip.Addr{s.Addr}))
 		}
 		if nat := b.natAlone(port{f.name, inside}, outside); nat != nil && !b.letsIn(nat, backends) && !b.hasOutside(nat, e.Backends) {
 			b.warn(f.object, f.path+".backends", "", "backends behind %q get nothing of clients: it is dropped as %q; put the load balancer on the inside of %q, or write into that: exempt: [{source: [%s], destination: [0.0.0.0/0]}]",
