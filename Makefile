@@ -177,6 +177,10 @@ bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel a
 bench-short: deps build ## All that bench measures, one pass of a row of each kind, into no report (root, minutes): for CI.
 	out=$$(mktemp -d) && hack/bench.sh -all -short -out $$out; code=$$?; rm -rf $$out; exit $$code
 
+.PHONY: bench-drawn
+bench-drawn: deps build ## ROWS (60) random rows of firewalls beside their functions one by one, into docs/bench/drawn.md; SETS names a folder of other rule sets (root, half an hour).
+	hack/bench.sh -drawn $(or $(ROWS),60) -passes 1 -sets "$(SETS)" -out docs/bench
+
 .PHONY: simulate
 simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
 	go run ./controllers/scaling/sim -out docs

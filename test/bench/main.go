@@ -36,8 +36,9 @@ func main() {
 // flags are what the command line says.
 type flags struct {
 	out, build, data, only, base, l3fwd, ovs, check string
+	sets                                            string
 	passes, core, control                           int
-	workers                                         int
+	workers, drawn                                  int
 	apart, peers, latency, update, all, short       bool
 }
 
@@ -61,6 +62,8 @@ func parseFlags() flags {
 	flag.BoolVar(&f.all, "all", false, "measure rows, then two cores, then latency: all of the report's folder")
 	flag.BoolVar(&f.short, "short", false, "one pass of the first row of each group, whatever their bounds: to see that all of it works")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
+	flag.IntVar(&f.drawn, "drawn", 0, "only measure so many rows of firewalls that are drawn from the sets of rules in classbench/, into drawn.md")
+	flag.StringVar(&f.sets, "sets", "", "with -drawn: folder of other sets of rules")
 	flag.Parse()
 	return f
 }
@@ -95,6 +98,8 @@ func run(ctx context.Context) error {
 		return f.everything(ctx, b, list, rows(data))
 	}
 	switch {
+	case f.drawn > 0:
+		return drawnRows(ctx, b, data, f.sets, f.out, f.drawn, f.passes)
 	case f.latency:
 		return f.latencies(ctx, b, list)
 	case f.workers == 2:

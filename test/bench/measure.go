@@ -279,17 +279,26 @@ func (b *bench) programs(r row) (one string, apart []string, err error) {
 	return one, apart, nil
 }
 
-// compile synthesizes a chain to a program file.
-func (b *bench) compile(c *v1alpha1.ServiceChain) (string, error) {
+// sources are a chain with the files that it names.
+func sources(c *v1alpha1.ServiceChain) (compiler.Sources, error) {
 	text, err := yaml.Marshal(c)
 	if err != nil {
-		return "", err
+		return compiler.Sources{}, err
 	}
 	bundle, findings := manifest.Parse(c.Name+".yaml", text, os.ReadFile)
 	if err := findings.Err(); err != nil {
+		return compiler.Sources{}, err
+	}
+	return compiler.Sources{Chain: bundle.Chains[0], Files: bundle.Files}, nil
+}
+
+// compile synthesizes a chain to a program file.
+func (b *bench) compile(c *v1alpha1.ServiceChain) (string, error) {
+	s, err := sources(c)
+	if err != nil {
 		return "", err
 	}
-	p, _, err := compiler.Compile(compiler.Sources{Chain: bundle.Chains[0], Files: bundle.Files})
+	p, _, err := compiler.Compile(s)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func acceptedByAll(data string, sets []string, n int) traffic {
 
 // flowsOfAll is n headers that all firewalls accept, spread over what their accepting rules have in common.
 func flowsOfAll(r *rand.Rand, all []*firewallRules, n int) ([][]byte, error) {
-	common := commonOf(all)
+	common := commonOf(all, math.MaxInt)
 	if len(common) == 0 {
 		return nil, errors.New("the rules have no packet in common that all accept")
 	}
@@ -79,22 +80,30 @@ func flowsOfAll(r *rand.Rand, all []*firewallRules, n int) ([][]byte, error) {
 		if turn > 200*n {
 			return nil, fmt.Errorf("found only %d packets that all rules accept", len(out))
 		}
-		f, proto := common[turn%len(common)], uint64(packets.ProtoTCP)
-		if !f.Get(headerspace.Proto).Contains(headerspace.V(proto)) || turn%2 == 1 && f.Get(headerspace.Proto).Contains(headerspace.V(packets.ProtoUDP)) {
-			proto = packets.ProtoUDP
+		p, ok := sampleOf(r, common[turn%len(common)], turn)
+		if ok && acceptedByEach(all, &p) {
+			out = append(out, frameOf(&p))
 		}
-		p, ok := sample(r, f, proto)
-		if !ok || slices.ContainsFunc(all, func(f *firewallRules) bool { return !f.accepts(&p) }) {
-			continue
-		}
-		out = append(out, frameOf(&p))
 	}
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil
 }
 
-// commonOf is what accepting rules have in common, one of each firewall.
-func commonOf(all []*firewallRules) []headerspace.Filter {
+// sampleOf is a packet of a filter; in odd turns of UDP, if there may be both.
+func sampleOf(r *rand.Rand, f headerspace.Filter, turn int) (p headerspace.Packet, ok bool) {
+	proto, protocols := uint64(packets.ProtoTCP), f.Get(headerspace.Proto)
+	if !protocols.Contains(headerspace.V(proto)) || turn%2 == 1 && protocols.Contains(headerspace.V(packets.ProtoUDP)) {
+		proto = packets.ProtoUDP
+	}
+	return sample(r, f, proto)
+}
+
+func acceptedByEach(all []*firewallRules, p *headerspace.Packet) bool {
+	return !slices.ContainsFunc(all, func(f *firewallRules) bool { return !f.accepts(p) })
+}
+
+// commonOf is what accepting rules have in common, one of each firewall. Of more than most choices, that many stand for all.
+func commonOf(all []*firewallRules, most int) []headerspace.Filter {
 	common := []headerspace.Filter{{}}
 	for _, f := range all {
 		var next []headerspace.Filter
@@ -110,6 +119,12 @@ func commonOf(all []*firewallRules) []headerspace.Filter {
 			}
 		}
 		common = next
+		if n := len(next); n > most {
+			common = make([]headerspace.Filter, most)
+			for i := range common {
+				common[i] = next[i*n/most]
+			}
+		}
 	}
 	return common
 }

@@ -40,7 +40,8 @@ with a confidence of 90 % or more, from five passes on (order statistics). Mpps 
 Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. *new-headers*: each packet has another header, and no
 function keeps state; of one firewall so many come before that its memo of classes pauses, of a row its trial is in the figure. *row*: firewalls without state, or routers with 3,000 routes each, in a row, and packets that all of them let through. *fragments*: all packets are fragments, and none
 the first of its datagram; at a router they may cost 1.3 times what whole packets may. What a second core brings is in
-[cores.md](cores.md), latency in [latency.md](latency.md); ` + "`hack/bench.sh -workers 2`" + ` and ` + "`-latency`" + ` measure these alone. All together takes an hour or so; ` + "`make bench-short`" + ` tries all of it in a few minutes,
+[cores.md](cores.md), latency in [latency.md](latency.md); ` + "`hack/bench.sh -workers 2`" + ` and ` + "`-latency`" + ` measure these alone. Rows of firewalls
+that are drawn from many sets of rules are in [drawn.md](drawn.md) (` + "`make bench-drawn`" + `). All together takes an hour or so; ` + "`make bench-short`" + ` tries all of it in a few minutes,
 for CI, and writes no report. ` + "`make bench-check`" + ` fails if a row's ratio exceeds the one of the last report by more than 3 %.
 
 To measure some rows, run ` + "`hack/bench.sh -only 'napts-*,isp-*-10k'`" + `; with ` + "`-update`" + ` they take their places in this report. To compare two builds in the same passes, add

@@ -87,9 +87,11 @@ func newFlows(n int) traffic {
 }
 
 // accepted is n flows that the firewall of a rule set accepts.
-func accepted(data, set string, n int) traffic {
-	return traffic{name: fmt.Sprintf("%s-%d", set, n), flows: n, packets: func() ([][]byte, error) {
-		rules, err := readRules(rulesFile(data, set))
+func accepted(data, set string, n int) traffic { return acceptedBy(rulesFile(data, set), n) }
+
+func acceptedBy(file string, n int) traffic {
+	return traffic{name: fmt.Sprintf("%s-%d", filepath.Base(file), n), flows: n, packets: func() ([][]byte, error) {
+		rules, err := readRules(file)
 		if err != nil {
 			return nil, err
 		}
@@ -101,8 +103,8 @@ func accepted(data, set string, n int) traffic {
 const trialPackets = 3_400_000
 
 // acceptedOnce is headers that the firewall of a rule set accepts, and that hardly ever come again; measured when the memo of classes pauses.
-func acceptedOnce(data, set string) traffic {
-	t := accepted(data, set, trialPackets+800_000)
+func acceptedOnce(file string) traffic {
+	t := acceptedBy(file, trialPackets+800_000)
 	t.once, t.before = true, trialPackets
 	return t
 }
@@ -203,7 +205,7 @@ func firewallRows(data string) []row {
 	}
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550", "fw1_713"} {
 		list = append(list, row{
-			Group: "firewall", Name: dashed(set) + "-new-headers", N: 1, chain: fixed(functions{firewall("fw", rulesFile(data, set))}), traffic: acceptedOnce(data, set),
+			Group: "firewall", Name: dashed(set) + "-new-headers", N: 1, chain: fixed(functions{firewall("fw", rulesFile(data, set))}), traffic: acceptedOnce(rulesFile(data, set)),
 			peers: []peer{l3fwdACL(rulesFile(data, set))},
 		})
 	}

@@ -25,6 +25,7 @@ type replay struct {
 	hz               float64       // of the TSC, once a device has told it
 	quiet            int           // cycles of a quick probe at most; 0: no probes are made
 	patience         time.Duration // to wait for quick probes
+	bursts           int           // that are told one by one
 }
 
 // device is EAL's name and arguments of the device, which writes a report.
@@ -41,6 +42,9 @@ func (r replay) arguments(report string, captures ...string) string {
 	}
 	if r.quiet > 0 {
 		d += fmt.Sprintf(",quiet=%d,patience=%d", r.quiet, r.patience.Milliseconds())
+	}
+	if r.bursts > 0 {
+		d += fmt.Sprintf(",bursts=%d", r.bursts)
 	}
 	return d
 }
@@ -63,6 +67,7 @@ type deviceReport struct {
 	Quiet    quantiles `json:"quiet_cycles_per_packet"` // of bursts between two quick probes
 	Probes   quantiles `json:"probe_cycles"`
 	Latency  quantiles `json:"latency_ns"`
+	Bursts   []float64 `json:"bursts"` // cycles per packet of the first ones, if they were asked for
 	busy     bool      // there were probes, and too few quiet moments
 }
 

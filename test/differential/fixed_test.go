@@ -3,6 +3,7 @@ package differential
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/test/draw"
 )
 
 // TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
@@ -58,25 +60,42 @@ func TestTheEngineRunsClassBenchRuleSetsInARow(t *testing.T) {
 	for _, names := range [][]string{
 		{"acl1_251", "acl1_713", "acl1_8550"}, {"fw1_713", "router", "acl1_713"}, {"acl1_713", "router", "acl1_251", "fw1_713"}, {"acl1_8550", "fw1_713"},
 	} {
-		t.Run(strings.Join(names, " "), func(t *testing.T) {
-			b := new(builder)
-			b.g.Chain = t.Name()
-			s, end := b.plainLinks()
-			for i, name := range names {
-				var left, right side
-				if name == "router" {
-					left, right = oneRouter(b, i)
-				} else {
-					both := ruleSet(readRuleSet(t, filepath.Join(filepath.Dir(ruleSets(t)[0]), name)))
-					left, right = b.filter(fmt.Sprintf("fw%d", i), both, both)
-				}
-				b.link(s, left)
-				s = right
-			}
-			b.link(s, end)
-			driveFixed(t, &b.g, scale(300_000, 12_000))
-		})
+		t.Run(strings.Join(names, " "), func(t *testing.T) { driveFixed(t, rowOfSets(t, names), scale(300_000, 12_000)) })
 	}
+}
+
+// Rows of up to ten firewalls are one look-up in parts, and several in others.
+func TestTheEngineRunsRowsOfFirewallsThatAreDrawn(t *testing.T) {
+	needHarness(t)
+	var sets []string
+	for _, file := range ruleSets(t) {
+		sets = append(sets, filepath.Base(file))
+	}
+	rng := rand.New(rand.NewPCG(firstSeed, 0))
+	for range scale(60, 4) {
+		names := draw.Row(rng, sets)
+		t.Run(strings.Join(names, " "), func(t *testing.T) { driveFixed(t, rowOfSets(t, names), scale(20_000, 4_000)) })
+	}
+}
+
+// rowOfSets is firewalls in a row, each by the name of its set of rules, and routers.
+func rowOfSets(t *testing.T, names []string) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = t.Name()
+	s, end := b.plainLinks()
+	for i, name := range names {
+		var left, right side
+		if name == draw.Router {
+			left, right = oneRouter(b, i)
+		} else {
+			both := ruleSet(readRuleSet(t, filepath.Join(filepath.Dir(ruleSets(t)[0]), name)))
+			left, right = b.filter(fmt.Sprintf("fw%d", i), both, both)
+		}
+		b.link(s, left)
+		s = right
+	}
+	b.link(s, end)
+	return &b.g
 }
 
 // eachRuleSet has a subtest for each rule set, in a firewall before a router and a NAPT.

@@ -83,6 +83,8 @@ static void stamp(const struct sn_replay_rx *rx, struct rte_mbuf **pkts, uint16_
 static inline void note_burst(struct sn_replay_rx *rx, uint64_t cycles)
 {
 	sn_histogram_add(&rx->cycles, cycles);
+	if (unlikely(rx->n_bursts < rx->max_bursts))
+		rx->bursts[rx->n_bursts++] = (uint32_t)RTE_MIN(cycles, UINT32_MAX);
 	if (rx->quiet.limit == 0 || !sn_quiet_add(&rx->quiet, cycles))
 		return;
 	sn_quiet_rest(&rx->quiet);
@@ -185,6 +187,11 @@ int sn_replay_rx_start(struct sn_replay_rx *rx, const struct sn_replay_config *c
 		rx->gap = (double)config->hz / (double)config->rate;
 		sn_pace_init(&rx->pace, config->rate, config->hz, config->ring);
 	}
+	rx->n_bursts = 0;
+	rx->max_bursts = config->bursts;
+	rx->bursts = config->bursts > 0 ? calloc(config->bursts, sizeof(rx->bursts[0])) : NULL;
+	if (config->bursts > 0 && rx->bursts == NULL)
+		return sn_fail(err, "bursts %u: no memory", config->bursts);
 	return rx->depth > 0 ? post(rx, err) : 0;
 }
 
@@ -194,4 +201,7 @@ void sn_replay_rx_stop(struct sn_replay_rx *rx)
 		rte_pktmbuf_free_bulk(rx->posted, rx->depth);
 	free(rx->posted);
 	rx->posted = NULL;
+	free(rx->bursts);
+	rx->bursts = NULL;
+	rx->n_bursts = rx->max_bursts = 0;
 }

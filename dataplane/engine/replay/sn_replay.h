@@ -53,6 +53,8 @@ struct sn_replay_rx {
 	struct sn_pace pace;
 	struct sn_histogram cycles;
 	struct sn_quiet quiet; /* cycles of quiet moments */
+	uint32_t *bursts;      /* of each of the first bursts that are measured; NULL: not asked for */
+	uint32_t n_bursts, max_bursts;
 } __attribute__((aligned(64)));
 
 struct sn_replay_tx {
@@ -70,6 +72,7 @@ struct sn_replay_config {
 	uint64_t hz;		/* of the TSC */
 	uint64_t quiet;		/* TSC cycles of a probe on a quiet core, at most; 0: no probes are made */
 	uint64_t patience;	/* milliseconds that each queue waits for a quiet core, at most */
+	uint32_t bursts;	/* that are told one by one, of each queue, at most */
 	bool checksums;
 };
 

@@ -22,6 +22,7 @@
 #define RING_DEFAULT 4096u
 #define DEPTH_MAX    (1u << 20)
 #define PATIENCE_MAX 60000u
+#define BURSTS_MAX   (1U << 20)
 #define PACKETS_MAX  1000000000000ull
 
 struct device {
@@ -351,13 +352,14 @@ static int read_number(const char *key, const char *value, void *context)
 	return -1;
 }
 
-static int check(const struct device *device, uint64_t depth, uint64_t ring)
+static int check(const struct device *device, uint64_t depth, uint64_t ring, uint64_t bursts)
 {
 	if (device->config.rate > SN_PACE_RATE_MAX || depth > DEPTH_MAX || ring == 0 || ring > UINT32_MAX ||
-	    device->config.patience > PATIENCE_MAX) {
+	    device->config.patience > PATIENCE_MAX || bursts > BURSTS_MAX) {
 		sn_log(SN_LOG_ERROR,
-		       "device=%s: want rate up to %u, depth up to %u, ring from 1 to %u, patience up to %u",
-		       device->name, SN_PACE_RATE_MAX, DEPTH_MAX, UINT32_MAX, PATIENCE_MAX);
+		       "device=%s: want rate up to %u, depth up to %u, ring from 1 to %u, patience up to %u, "
+		       "bursts up to %u",
+		       device->name, SN_PACE_RATE_MAX, DEPTH_MAX, UINT32_MAX, PATIENCE_MAX, BURSTS_MAX);
 		return -1;
 	}
 	return 0;
@@ -366,8 +368,8 @@ static int check(const struct device *device, uint64_t depth, uint64_t ring)
 static int read_arguments(struct device *device, const char *text)
 {
 	static const char *const keys[] = {"pcap",  "rate",    "warmup", "count",    "report", "ring",
-					   "depth", "latency", "quiet",	 "patience", NULL};
-	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0;
+					   "depth", "latency", "quiet",	 "patience", "bursts", NULL};
+	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0, bursts = 0;
 	const struct {
 		const char *key;
 		uint64_t *number;
@@ -380,6 +382,7 @@ static int read_arguments(struct device *device, const char *text)
 		{"latency", &latency},
 		{"quiet", &device->config.quiet},
 		{"patience", &device->config.patience},
+		{"bursts", &bursts},
 	};
 	struct rte_kvargs *args = rte_kvargs_parse(text != NULL ? text : "", keys);
 	int rc = args != NULL ? 0 : -1;
@@ -389,12 +392,13 @@ static int read_arguments(struct device *device, const char *text)
 	if (rc == 0)
 		rc = rte_kvargs_process(args, "report", read_path, &device->report);
 	if (rc == 0)
-		rc = check(device, depth, ring);
+		rc = check(device, depth, ring, bursts);
 	if (rc == 0)
 		rc = rte_kvargs_process(args, "pcap", read_capture, device);
 	rte_kvargs_free(args);
 	device->config.ring = (uint32_t)ring;
 	device->config.depth = (uint32_t)depth;
+	device->config.bursts = (uint32_t)bursts;
 	device->latency = latency != 0;
 	return rc;
 }
@@ -457,6 +461,6 @@ static int remove_device(struct rte_vdev_device *vdev)
 static struct rte_vdev_driver driver = {.probe = probe, .remove = remove_device};
 
 RTE_PMD_REGISTER_VDEV(net_replay, driver);
-RTE_PMD_REGISTER_PARAM_STRING(net_replay,
-			      "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> "
-			      "depth=<int> latency=<int> quiet=<int> patience=<int> report=<path>");
+RTE_PMD_REGISTER_PARAM_STRING(
+	net_replay, "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> "
+		    "depth=<int> latency=<int> quiet=<int> patience=<int> bursts=<int> report=<path>");

@@ -18,7 +18,8 @@ static const struct {
 
 void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay_rx *rx)
 {
-	report->queues++;
+	if (report->queues++ == 0)
+		report->first = rx;
 	report->received += rx->packets;
 	report->nobuffer += rx->nobuffer;
 	report->missed += rx->pace.missed;
@@ -50,6 +51,14 @@ static void print(FILE *file, const char *name, const struct sn_histogram *histo
 		values > 0 ? (double)histogram->sum * factor / (double)values : 0);
 }
 
+static void print_bursts(FILE *file, const struct sn_replay_rx *rx)
+{
+	fprintf(file, ",\"bursts\":[");
+	for (uint32_t i = 0; rx != NULL && i < rx->n_bursts; i++)
+		fprintf(file, "%s%.1f", i > 0 ? "," : "", (double)rx->bursts[i] / SN_REPLAY_PARTS);
+	fprintf(file, "]");
+}
+
 int sn_replay_report_write(const struct sn_replay_report *report, const char *path, struct sn_error *err)
 {
 	char part[PATH_MAX];
@@ -69,6 +78,7 @@ int sn_replay_report_write(const struct sn_replay_report *report, const char *pa
 	print(file, "quiet_cycles_per_packet", &report->quiet, 1.0 / SN_REPLAY_PARTS);
 	print(file, "probe_cycles", &report->probes, 1);
 	print(file, "latency_ns", &report->latency, 1e9 / (double)report->hz);
+	print_bursts(file, report->first);
 	fprintf(file, "}\n");
 	if (fclose(file) != 0 || rename(part, path) != 0)
 		return sn_fail(err, "%s: %s", path, strerror(errno));

@@ -13,6 +13,7 @@ struct sn_replay_report {
 	double pps; /* received, while it was measured; 0: it was not to the end */
 	struct sn_histogram cycles, latency;
 	struct sn_histogram quiet, probes; /* cycles of quiet moments, and of what tells them */
+	const struct sn_replay_rx *first;  /* queue, whose bursts are told one by one if they are known */
 };
 
 void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay_rx *rx);

@@ -388,15 +388,16 @@ static void a_device_writes_its_report_once_all_queues_have_measured(void **stat
 {
 	struct rte_eth_stats stats;
 	struct rte_mbuf *pkts[BURST];
-	char args[256], report[80], line[2048];
+	char args[256], report[80], line[2048], end;
+	double told[3];
 	uint16_t port;
 	FILE *file;
 
 	(void)state;
 	write_capture(FRAMES, FRAMES, FRAMES);
 	snprintf(report, sizeof(report), "%s.json", world.path);
-	snprintf(args, sizeof(args), "pcap=%s,warmup=64,count=320,quiet=1000000,report=%s", world.path,
-		 report);
+	snprintf(args, sizeof(args), "pcap=%s,warmup=64,count=320,quiet=1000000,bursts=3,report=%s",
+		 world.path, report);
 	assert_int_equal(rte_vdev_init("net_replay0", args), 0);
 	assert_int_equal(rte_eth_dev_get_port_by_name("net_replay0", &port), 0);
 	start_port(port, 2);
@@ -419,6 +420,13 @@ static void a_device_writes_its_report_once_all_queues_have_measured(void **stat
 	assert_non_null(strstr(line, "\"quiet_cycles_per_packet\":{\"values\":0,"));
 	assert_non_null(
 		strstr(line, "\"probe_cycles\":{\"values\":0,")); /* 10 bursts of a queue are no slice */
+	assert_non_null(strstr(line, "\"bursts\":["));
+	assert_int_equal(sscanf(strstr(line, "\"bursts\":["), "\"bursts\":[%lf,%lf,%lf]%c", &told[0],
+				&told[1], &told[2], &end),
+			 4);
+	assert_int_equal(end, '}');
+	for (unsigned int i = 0; i < 3; i++)
+		assert_true(told[i] > 0);
 	assert_int_equal(rte_eth_stats_get(port, &stats), 0);
 	assert_int_equal(stats.ipackets, 40 * BURST);
 	assert_int_equal(stats.opackets, 40 * BURST);
@@ -500,8 +508,8 @@ static void a_device_that_nobody_closed_is_removed_with_its_report(void **state)
 static void wrong_arguments_are_refused(void **state)
 {
 	static const char *const cases[] = {
-		"pcap=/nonexistent.pcap", "rate=fast",	"rate=2000000000", "count=-1", "ring=0",
-		"depth=9999999",	  "quiet=soon", "patience=60001",  "speed=1"};
+		"pcap=/nonexistent.pcap", "rate=fast",	"rate=2000000000", "count=-1",	     "ring=0",
+		"depth=9999999",	  "quiet=soon", "patience=60001",  "bursts=1048577", "speed=1"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
