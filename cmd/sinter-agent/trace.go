@@ -15,7 +15,7 @@ func newTrace(dir func() folder) *cobra.Command {
 		Use:   "trace --request JSON",
 		Short: "Stream sampled packets of the engine to kubectl sinter trace",
 		Long: `kubectl sinter trace runs this command in the agent's container, as kubectl exec does. The request is a StartTrace, the output a stream of
-Responses of program.proto, each behind its length. The trace stops when standard input ends, when a limit of the request is reached, or when
+Responses of control.proto, each behind its length. The trace stops when standard input ends, when a limit of the request is reached, or when
 nobody reads it for a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/runner"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/sessions"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 const (
@@ -63,7 +63,7 @@ func newStats() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				var before *programpb.Stats
+				var before *controlpb.Stats
 				if over > 0 {
 					before = now
 					select {

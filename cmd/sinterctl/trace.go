@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/runner"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -39,7 +40,7 @@ func (t *tracing) flags(cmd *cobra.Command) {
 }
 
 // into has a trace written to the file. What was traced before something went wrong is kept.
-func (t *tracing) into(cmd *cobra.Command, write func(*capture.File, *programpb.StartTrace, func(string)) error) error {
+func (t *tracing) into(cmd *cobra.Command, write func(*capture.File, *controlpb.StartTrace, func(string)) error) error {
 	want, err := t.want.Want()
 	if err != nil {
 		return usageError{err}
@@ -84,7 +85,7 @@ func newTrace() *cobra.Command {
   sinterctl trace --drop nat-exhausted -f - | tcpdump -nr -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.into(cmd, func(f *capture.File, want *programpb.StartTrace, say func(string)) error {
+			return t.into(cmd, func(f *capture.File, want *controlpb.StartTrace, say func(string)) error {
 				client, err := dial(cmd.Context(), socket)
 				if err != nil {
 					return err
@@ -119,7 +120,7 @@ func newClusterTrace() *cobra.Command {
 	t.flags(cmd)
 	cmd.Flags().StringArrayVar(&instances, "instance", nil, "trace the instance of this `name` only; may be repeated")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, _ io.Writer, args []string) error {
-		return t.into(cmd, func(f *capture.File, want *programpb.StartTrace, say func(string)) error {
+		return t.into(cmd, func(f *capture.File, want *controlpb.StartTrace, say func(string)) error {
 			return c.Trace(ctx, f, args[0], instances, want, say)
 		})
 	})

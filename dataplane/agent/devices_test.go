@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
@@ -51,21 +51,21 @@ func TestTheEnginesFlowsAreCutForWhatItsDevicesCanDo(t *testing.T) {
 		},
 	}
 	dispatchers(t, c, want...)
-	cut := func() *programpb.Partitioning {
+	cut := func() *controlpb.Partitioning {
 		hello, err := agenttest.Observe(t, p.engine.Socket).Hello(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return hello.GetPartitioning()
 	}
-	if got := cut(); got.GetBy() != programpb.Partitioning_RSS {
+	if got := cut(); got.GetBy() != controlpb.Partitioning_RSS {
 		t.Errorf("flows are cut by %v, want by RSS", got)
 	}
 
 	p.engine.Restart()
 	agenttest.Eventually(t, func() error { return agenttest.Wants(p.engine.Runs(), program) })
 	dispatchers(t, c, want...)
-	if got := cut(); got.GetBy() != programpb.Partitioning_RSS {
+	if got := cut(); got.GetBy() != controlpb.Partitioning_RSS {
 		t.Errorf("after a restart flows are cut by %v, want by RSS", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
@@ -54,7 +54,7 @@ func (o *operator) step(t *testing.T) (working int, work float64) {
 }
 
 // firstShare is the part of the shards with sessions, one flow each, that the first worker has.
-func firstShare(s *programpb.Stats) float64 {
+func firstShare(s *controlpb.Stats) float64 {
 	own, all := 0.0, 0.0
 	for _, shard := range s.GetShards() {
 		if shard.GetPackets() > 0 {
@@ -142,7 +142,7 @@ func (o *operator) check(t *testing.T, seen *agenttest.Observer, bindings map[[2
 }
 
 // keeps tells whether no packet was lost since counters were read; usual: what is lost without any move.
-func (p *pod) keeps(t *testing.T, o *agenttest.Observer, since *programpb.Stats, usual map[string]uint64) {
+func (p *pod) keeps(t *testing.T, o *agenttest.Observer, since *controlpb.Stats, usual map[string]uint64) {
 	t.Helper()
 	now := o.Counters()
 	var lost error

@@ -1,5 +1,5 @@
 // Package control speaks the engine's control protocol: length-prefixed
-// Request and Response messages of the program's schema, over a UNIX socket or, for
+// Request and Response messages (control.proto), over a UNIX socket or, for
 // the harness, over pipes.
 package control
 
@@ -15,10 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
+
+//go:generate protoc -I. -I../program --go_out=. --go_opt=module=github.com/sinter-nfv/sinter/dataplane/control control.proto flows.proto
 
 // EngineError is what the engine answered to a request that it could not do.
 type EngineError struct {
@@ -88,9 +92,9 @@ func (c *Client) Close() error {
 }
 
 // Hello asks what the engine is, and checks that it speaks this release's schema.
-func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
-	r, err := c.call(ctx, "hello", &programpb.Request{
-		Body: &programpb.Request_Hello{Hello: &programpb.Hello{Schema: program.SchemaVersion}},
+func (c *Client) Hello(ctx context.Context) (*controlpb.HelloReply, error) {
+	r, err := c.call(ctx, "hello", &controlpb.Request{
+		Body: &controlpb.Request_Hello{Hello: &controlpb.Hello{Schema: program.SchemaVersion}},
 	})
 	if err != nil {
 		return nil, err
@@ -103,26 +107,26 @@ func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
 }
 
 // Load puts an encoded program into force. The hash is program.Hash of it; the engine verifies it, and shows it in Stats.
-func (c *Client) Load(ctx context.Context, encoded []byte, hash string) (*programpb.Loaded, error) {
+func (c *Client) Load(ctx context.Context, encoded []byte, hash string) (*controlpb.Loaded, error) {
 	return c.LoadTables(ctx, encoded, hash, nil)
 }
 
 // LoadTables is Load of a program that names FIBs which the program in force has not: changes make them of those that it has.
-func (c *Client) LoadTables(ctx context.Context, encoded []byte, hash string, changes []*programpb.FibChange) (*programpb.Loaded, error) {
+func (c *Client) LoadTables(ctx context.Context, encoded []byte, hash string, changes []*controlpb.FibChange) (*controlpb.Loaded, error) {
 	return c.LoadMarked(ctx, encoded, hash, changes, nil)
 }
 
 // LoadMarked is LoadTables of a program whose classes devices may write on packets; nil: none is believed.
-func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, changes []*programpb.FibChange, marks *programpb.Marks) (*programpb.Loaded, error) {
+func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, changes []*controlpb.FibChange, marks *flowspb.Marks) (*controlpb.Loaded, error) {
 	sum, err := hex.DecodeString(hash)
 	if err != nil {
 		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
 	}
-	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Fibs: changes, Marks: marks})
+	return c.load(ctx, &controlpb.Load{Program: encoded, Hash: sum, Fibs: changes, Marks: marks})
 }
 
 // TableChanges make FIBs of those that the program in force has. Those that it has as they should be are not sent.
-func TableChanges(has, wants []*fib.Table) (out []*programpb.FibChange) {
+func TableChanges(has, wants []*fib.Table) (out []*controlpb.FibChange) {
 	for i, t := range wants {
 		same := func(o *fib.Table) bool { return o.Hash() == t.Hash() }
 		if slices.ContainsFunc(has, same) || slices.ContainsFunc(wants[:i], same) {
@@ -138,9 +142,9 @@ func TableChanges(has, wants []*fib.Table) (out []*programpb.FibChange) {
 }
 
 // TableChange makes a FIB of one that the program in force has; nil: of nothing.
-func TableChange(from, to *fib.Table) *programpb.FibChange {
+func TableChange(from, to *fib.Table) *controlpb.FibChange {
 	hash := to.Hash()
-	out := &programpb.FibChange{Hash: hash[:]}
+	out := &controlpb.FibChange{Hash: hash[:]}
 	ranges := []fib.Range(nil)
 	if from == nil {
 		ranges = to.Ranges()
@@ -156,7 +160,7 @@ func TableChange(from, to *fib.Table) *programpb.FibChange {
 }
 
 // ReadTable is the FIB that a change makes of one without routes.
-func ReadTable(c *programpb.FibChange) (*fib.Table, error) {
+func ReadTable(c *controlpb.FibChange) (*fib.Table, error) {
 	n := len(c.GetFirst())
 	if len(c.GetFrom()) > 0 || len(c.GetLast()) != n || len(c.GetNumber()) != n {
 		return nil, fmt.Errorf("%d first and %d last addresses with %d numbers, want as many of each, and no other table", n, len(c.GetLast()), len(c.GetNumber()))
@@ -171,8 +175,8 @@ func ReadTable(c *programpb.FibChange) (*fib.Table, error) {
 	return fib.Empty().Apply(ranges)
 }
 
-func (c *Client) load(ctx context.Context, load *programpb.Load) (*programpb.Loaded, error) {
-	r, err := c.call(ctx, "load", &programpb.Request{Body: &programpb.Request_Load{Load: load}})
+func (c *Client) load(ctx context.Context, load *controlpb.Load) (*controlpb.Loaded, error) {
+	r, err := c.call(ctx, "load", &controlpb.Request{Body: &controlpb.Request_Load{Load: load}})
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +189,8 @@ func (c *Client) load(ctx context.Context, load *programpb.Load) (*programpb.Loa
 
 // SetBackends says what became of load balancers' backends, in place of all that was said before. It tells whether that changed something.
 func (c *Client) SetBackends(ctx context.Context, states []*programpb.BackendState) (changed bool, err error) {
-	r, err := c.call(ctx, "set backends", &programpb.Request{
-		Body: &programpb.Request_SetBackends{SetBackends: &programpb.SetBackends{States: states}},
+	r, err := c.call(ctx, "set backends", &controlpb.Request{
+		Body: &controlpb.Request_SetBackends{SetBackends: &programpb.SetBackends{States: states}},
 	})
 	if err != nil {
 		return false, err
@@ -196,17 +200,17 @@ func (c *Client) SetBackends(ctx context.Context, states []*programpb.BackendSta
 }
 
 // Stats reads the engine's counters.
-func (c *Client) Stats(ctx context.Context) (*programpb.Stats, error) {
-	return c.stats(ctx, &programpb.GetStats{})
+func (c *Client) Stats(ctx context.Context) (*controlpb.Stats, error) {
+	return c.stats(ctx, &controlpb.GetStats{})
 }
 
 // Loads reads what Stats does without classes, counters and tables: it is cheap enough to be asked for often.
-func (c *Client) Loads(ctx context.Context) (*programpb.Stats, error) {
-	return c.stats(ctx, &programpb.GetStats{Loads: true})
+func (c *Client) Loads(ctx context.Context) (*controlpb.Stats, error) {
+	return c.stats(ctx, &controlpb.GetStats{Loads: true})
 }
 
-func (c *Client) stats(ctx context.Context, what *programpb.GetStats) (*programpb.Stats, error) {
-	r, err := c.call(ctx, "stats", &programpb.Request{Body: &programpb.Request_GetStats{GetStats: what}})
+func (c *Client) stats(ctx context.Context, what *controlpb.GetStats) (*controlpb.Stats, error) {
+	r, err := c.call(ctx, "stats", &controlpb.Request{Body: &controlpb.Request_GetStats{GetStats: what}})
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +218,8 @@ func (c *Client) stats(ctx context.Context, what *programpb.GetStats) (*programp
 }
 
 // Inject has the harness process packets at a given time.
-func (c *Client) Inject(ctx context.Context, in *programpb.Inject) (*programpb.Injected, error) {
-	r, err := c.call(ctx, "inject", &programpb.Request{Body: &programpb.Request_Inject{Inject: in}})
+func (c *Client) Inject(ctx context.Context, in *controlpb.Inject) (*controlpb.Injected, error) {
+	r, err := c.call(ctx, "inject", &controlpb.Request{Body: &controlpb.Request_Inject{Inject: in}})
 	if err != nil {
 		return nil, err
 	}
@@ -223,9 +227,9 @@ func (c *Client) Inject(ctx context.Context, in *programpb.Inject) (*programpb.I
 }
 
 // Neighbors reads the neighbour tables of all interfaces.
-func (c *Client) Neighbors(ctx context.Context) ([]*programpb.NeighborState, error) {
-	r, err := c.call(ctx, "neighbors", &programpb.Request{
-		Body: &programpb.Request_GetNeighbors{GetNeighbors: &programpb.GetNeighbors{}},
+func (c *Client) Neighbors(ctx context.Context) ([]*controlpb.NeighborState, error) {
+	r, err := c.call(ctx, "neighbors", &controlpb.Request{
+		Body: &controlpb.Request_GetNeighbors{GetNeighbors: &controlpb.GetNeighbors{}},
 	})
 	if err != nil {
 		return nil, err
@@ -236,8 +240,8 @@ func (c *Client) Neighbors(ctx context.Context) ([]*programpb.NeighborState, err
 
 // Sessions reads at most limit sessions of a state table.
 func (c *Client) Sessions(ctx context.Context, table, limit uint32) ([]*programpb.Session, error) {
-	r, err := c.call(ctx, "sessions", &programpb.Request{
-		Body: &programpb.Request_GetSessions{GetSessions: &programpb.GetSessions{Table: table, Limit: limit}},
+	r, err := c.call(ctx, "sessions", &controlpb.Request{
+		Body: &controlpb.Request_GetSessions{GetSessions: &controlpb.GetSessions{Table: table, Limit: limit}},
 	})
 	if err != nil {
 		return nil, err
@@ -247,8 +251,8 @@ func (c *Client) Sessions(ctx context.Context, table, limit uint32) ([]*programp
 }
 
 // StartTrace begins a trace; the engine has one at a time. See Trace, which reads it as well.
-func (c *Client) StartTrace(ctx context.Context, want *programpb.StartTrace) (*programpb.TraceStarted, error) {
-	r, err := c.call(ctx, "trace", &programpb.Request{Body: &programpb.Request_StartTrace{StartTrace: want}})
+func (c *Client) StartTrace(ctx context.Context, want *controlpb.StartTrace) (*controlpb.TraceStarted, error) {
+	r, err := c.call(ctx, "trace", &controlpb.Request{Body: &controlpb.Request_StartTrace{StartTrace: want}})
 	if err != nil {
 		return nil, err
 	}
@@ -256,8 +260,8 @@ func (c *Client) StartTrace(ctx context.Context, want *programpb.StartTrace) (*p
 }
 
 // ReadTrace reads what the trace took since the last time. The answer that says that it is over is the last.
-func (c *Client) ReadTrace(ctx context.Context) (*programpb.Traced, error) {
-	r, err := c.call(ctx, "trace", &programpb.Request{Body: &programpb.Request_ReadTrace{ReadTrace: &programpb.ReadTrace{}}})
+func (c *Client) ReadTrace(ctx context.Context) (*controlpb.Traced, error) {
+	r, err := c.call(ctx, "trace", &controlpb.Request{Body: &controlpb.Request_ReadTrace{ReadTrace: &controlpb.ReadTrace{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -266,15 +270,15 @@ func (c *Client) ReadTrace(ctx context.Context) (*programpb.Traced, error) {
 
 // StopTrace ends the trace, if there is one.
 func (c *Client) StopTrace(ctx context.Context) error {
-	_, err := c.call(ctx, "stop trace", &programpb.Request{Body: &programpb.Request_StopTrace{StopTrace: &programpb.StopTrace{}}})
+	_, err := c.call(ctx, "stop trace", &controlpb.Request{Body: &controlpb.Request_StopTrace{StopTrace: &controlpb.StopTrace{}}})
 	return err
 }
 
 // MoveShards has shards owned by other workers, one move after the other. It returns how long the packets of each may
 // have waited; with an error, the moves before the one that it names are done.
-func (c *Client) MoveShards(ctx context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
-	r, err := c.call(ctx, "move shards", &programpb.Request{
-		Body: &programpb.Request_MoveShards{MoveShards: &programpb.MoveShards{Moves: moves}},
+func (c *Client) MoveShards(ctx context.Context, moves []*controlpb.ShardMove) ([]time.Duration, error) {
+	r, err := c.call(ctx, "move shards", &controlpb.Request{
+		Body: &controlpb.Request_MoveShards{MoveShards: &controlpb.MoveShards{Moves: moves}},
 	})
 	if err != nil {
 		return nil, err
@@ -294,8 +298,8 @@ func (c *Client) MoveShards(ctx context.Context, moves []*programpb.ShardMove) (
 }
 
 // Devices asks what the ports' devices can do; how many rules there is room for is tried up to a number.
-func (c *Client) Devices(ctx context.Context, tryRules uint32) ([]*programpb.Device, error) {
-	r, err := c.call(ctx, "devices", &programpb.Request{Body: &programpb.Request_GetDevices{GetDevices: &programpb.GetDevices{TryRules: tryRules}}})
+func (c *Client) Devices(ctx context.Context, tryRules uint32) ([]*flowspb.Device, error) {
+	r, err := c.call(ctx, "devices", &controlpb.Request{Body: &controlpb.Request_GetDevices{GetDevices: &flowspb.GetDevices{TryRules: tryRules}}})
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +308,8 @@ func (c *Client) Devices(ctx context.Context, tryRules uint32) ([]*programpb.Dev
 }
 
 // UpdateFlows changes the flow rules of a port. The answer tells how many steps were done, and the driver's words about the next one.
-func (c *Client) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
-	r, err := c.call(ctx, "update flows", &programpb.Request{Body: &programpb.Request_UpdateFlows{UpdateFlows: u}})
+func (c *Client) UpdateFlows(ctx context.Context, u *flowspb.UpdateFlows) (*flowspb.FlowsUpdated, error) {
+	r, err := c.call(ctx, "update flows", &controlpb.Request{Body: &controlpb.Request_UpdateFlows{UpdateFlows: u}})
 	if err != nil {
 		return nil, err
 	}
@@ -313,8 +317,8 @@ func (c *Client) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*pr
 }
 
 // Flows reads what the flow rules of a port did.
-func (c *Client) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
-	r, err := c.call(ctx, "flows", &programpb.Request{Body: &programpb.Request_GetFlows{GetFlows: &programpb.GetFlows{Interface: iface}}})
+func (c *Client) Flows(ctx context.Context, iface string) (*flowspb.FlowList, error) {
+	r, err := c.call(ctx, "flows", &controlpb.Request{Body: &controlpb.Request_GetFlows{GetFlows: &flowspb.GetFlows{Interface: iface}}})
 	if err != nil {
 		return nil, err
 	}
@@ -323,8 +327,8 @@ func (c *Client) Flows(ctx context.Context, iface string) (*programpb.FlowList, 
 
 // PartitionShards cuts flows in another way, which an engine does only before its first program. It returns for each of its ports why
 // its device does not hash as the cut wants it; empty: it does, or need not.
-func (c *Client) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
-	r, err := c.call(ctx, "cut shards", &programpb.Request{Body: &programpb.Request_PartitionShards{PartitionShards: &programpb.PartitionShards{Partitioning: cut}}})
+func (c *Client) PartitionShards(ctx context.Context, cut *controlpb.Partitioning) ([]string, error) {
+	r, err := c.call(ctx, "cut shards", &controlpb.Request{Body: &controlpb.Request_PartitionShards{PartitionShards: &controlpb.PartitionShards{Partitioning: cut}}})
 	if err != nil {
 		return nil, err
 	}
@@ -334,8 +338,8 @@ func (c *Client) PartitionShards(ctx context.Context, cut *programpb.Partitionin
 
 // Shutdown ends the engine. It may close the stream instead of answering.
 func (c *Client) Shutdown(ctx context.Context) error {
-	_, err := c.call(ctx, "shutdown", &programpb.Request{
-		Body: &programpb.Request_Shutdown{Shutdown: &programpb.Shutdown{}},
+	_, err := c.call(ctx, "shutdown", &controlpb.Request{
+		Body: &controlpb.Request_Shutdown{Shutdown: &controlpb.Shutdown{}},
 	})
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -352,7 +356,7 @@ func body[T any](name string, part *T) (*T, error) {
 }
 
 // call sends one request and waits for its response.
-func (c *Client) call(ctx context.Context, name string, req *programpb.Request) (*programpb.Response, error) {
+func (c *Client) call(ctx context.Context, name string, req *controlpb.Request) (*controlpb.Response, error) {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
@@ -367,7 +371,7 @@ func (c *Client) call(ctx context.Context, name string, req *programpb.Request) 
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrOver, err)
 	}
 	type result struct {
-		resp *programpb.Response
+		resp *controlpb.Response
 		err  error
 	}
 	done := make(chan result, 1)
@@ -405,13 +409,13 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (c *Client) exchange(req *programpb.Request) (*programpb.Response, error) {
+func (c *Client) exchange(req *controlpb.Request) (*controlpb.Response, error) {
 	c.lastID++
 	req.Id = c.lastID
 	if err := writeMessage(c.rw, req); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOver, err)
 	}
-	resp := new(programpb.Response)
+	resp := new(controlpb.Response)
 	if err := readMessage(c.rw, resp, MaxMessage); err != nil {
 		return nil, err
 	}

@@ -11,18 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // fakeEngine answers every request with what answer returns, until the client is gone.
-func fakeEngine(t *testing.T, answer func(*programpb.Request) *programpb.Response) *Client {
+func fakeEngine(t *testing.T, answer func(*controlpb.Request) *controlpb.Response) *Client {
 	t.Helper()
 	here, there := net.Pipe()
 	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
 	go func() {
 		for {
-			req := new(programpb.Request)
+			req := new(controlpb.Request)
 			if readMessage(there, req, MaxMessage) != nil {
 				return
 			}
@@ -43,28 +44,28 @@ func fakeEngine(t *testing.T, answer func(*programpb.Request) *programpb.Respons
 }
 
 func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
-	c := fakeEngine(t, func(r *programpb.Request) *programpb.Response {
+	c := fakeEngine(t, func(r *controlpb.Request) *controlpb.Response {
 		switch b := r.GetBody().(type) {
-		case *programpb.Request_Hello:
-			return &programpb.Response{Body: &programpb.Response_Hello{Hello: &programpb.HelloReply{Schema: b.Hello.GetSchema(), Ports: []string{"net_null0"}}}}
-		case *programpb.Request_Load:
-			return &programpb.Response{Body: &programpb.Response_Load{Load: &programpb.Loaded{Hash: b.Load.GetHash(), SessionsKept: 3}}}
-		case *programpb.Request_GetStats:
-			return &programpb.Response{Body: &programpb.Response_Stats{Stats: &programpb.Stats{NowNs: 5}}}
-		case *programpb.Request_Inject:
-			return &programpb.Response{Body: &programpb.Response_Inject{Inject: &programpb.Injected{Out: []*programpb.OutPacket{{Data: b.Inject.GetPackets()[0].GetData()}}}}}
-		case *programpb.Request_GetNeighbors:
-			return &programpb.Response{Body: &programpb.Response_Neighbors{Neighbors: &programpb.NeighborList{Neighbors: []*programpb.NeighborState{{Address: 9}}}}}
-		case *programpb.Request_GetSessions:
-			return &programpb.Response{Body: &programpb.Response_Sessions{Sessions: &programpb.SessionList{Sessions: []*programpb.Session{{InsidePort: b.GetSessions.GetLimit()}}}}}
-		case *programpb.Request_MoveShards:
+		case *controlpb.Request_Hello:
+			return &controlpb.Response{Body: &controlpb.Response_Hello{Hello: &controlpb.HelloReply{Schema: b.Hello.GetSchema(), Ports: []string{"net_null0"}}}}
+		case *controlpb.Request_Load:
+			return &controlpb.Response{Body: &controlpb.Response_Load{Load: &controlpb.Loaded{Hash: b.Load.GetHash(), SessionsKept: 3}}}
+		case *controlpb.Request_GetStats:
+			return &controlpb.Response{Body: &controlpb.Response_Stats{Stats: &controlpb.Stats{NowNs: 5}}}
+		case *controlpb.Request_Inject:
+			return &controlpb.Response{Body: &controlpb.Response_Inject{Inject: &controlpb.Injected{Out: []*controlpb.OutPacket{{Data: b.Inject.GetPackets()[0].GetData()}}}}}
+		case *controlpb.Request_GetNeighbors:
+			return &controlpb.Response{Body: &controlpb.Response_Neighbors{Neighbors: &controlpb.NeighborList{Neighbors: []*controlpb.NeighborState{{Address: 9}}}}}
+		case *controlpb.Request_GetSessions:
+			return &controlpb.Response{Body: &controlpb.Response_Sessions{Sessions: &controlpb.SessionList{Sessions: []*programpb.Session{{InsidePort: b.GetSessions.GetLimit()}}}}}
+		case *controlpb.Request_MoveShards:
 			blocked := make([]uint64, len(b.MoveShards.GetMoves()))
 			for i, m := range b.MoveShards.GetMoves() {
 				blocked[i] = uint64(m.GetShard() * m.GetWorker())
 			}
-			return &programpb.Response{Body: &programpb.Response_Moved{Moved: &programpb.Moved{BlockedNs: blocked}}}
+			return &controlpb.Response{Body: &controlpb.Response_Moved{Moved: &controlpb.Moved{BlockedNs: blocked}}}
 		default:
-			return &programpb.Response{}
+			return &controlpb.Response{}
 		}
 	})
 	ctx := t.Context()
@@ -77,7 +78,7 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 	if s, err := c.Stats(ctx); err != nil || s.GetNowNs() != 5 {
 		t.Errorf("stats: %v, %v", s, err)
 	}
-	in := &programpb.Inject{Packets: []*programpb.InjectedPacket{{Data: []byte{1, 2}}}}
+	in := &controlpb.Inject{Packets: []*controlpb.InjectedPacket{{Data: []byte{1, 2}}}}
 	if o, err := c.Inject(ctx, in); err != nil || len(o.GetOut()) != 1 {
 		t.Errorf("inject: %v, %v", o, err)
 	}
@@ -87,7 +88,7 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 	if s, err := c.Sessions(ctx, 0, 7); err != nil || len(s) != 1 || s[0].GetInsidePort() != 7 {
 		t.Errorf("sessions: %v, %v", s, err)
 	}
-	moves := []*programpb.ShardMove{{Shard: 1000, Worker: 3}, {Shard: 5, Worker: 1}}
+	moves := []*controlpb.ShardMove{{Shard: 1000, Worker: 3}, {Shard: 5, Worker: 1}}
 	if b, err := c.MoveShards(ctx, moves); err != nil || !slices.Equal(b, []time.Duration{3 * time.Microsecond, 5}) {
 		t.Errorf("move shards: %v, %v", b, err)
 	}
@@ -97,8 +98,8 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 }
 
 func TestAnEngineThatRefusesIsQuotedAndTheConnectionLivesOn(t *testing.T) {
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
-		return &programpb.Response{Error: "no memory for 10 boxes"}
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
+		return &controlpb.Response{Error: "no memory for 10 boxes"}
 	})
 	for range 2 {
 		_, err := c.Load(t.Context(), nil, "00")
@@ -110,8 +111,8 @@ func TestAnEngineThatRefusesIsQuotedAndTheConnectionLivesOn(t *testing.T) {
 }
 
 func TestAnEngineOfAnotherReleaseIsNamed(t *testing.T) {
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
-		return &programpb.Response{Body: &programpb.Response_Hello{Hello: &programpb.HelloReply{Schema: 7, Version: "v0.9.0"}}}
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
+		return &controlpb.Response{Body: &controlpb.Response_Hello{Hello: &controlpb.HelloReply{Schema: 7, Version: "v0.9.0"}}}
 	})
 	_, err := c.Hello(t.Context())
 	want := "engine v0.9.0 speaks schema 7, this Sinter speaks schema 2: run an engine of the same release"
@@ -122,15 +123,15 @@ func TestAnEngineOfAnotherReleaseIsNamed(t *testing.T) {
 
 func TestAWrongAnswerIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer *programpb.Response
+		answer *controlpb.Response
 		want   string
 	}{
-		"to another request":  {&programpb.Response{Id: 99}, "engine answered request 99, asked was 1"},
-		"of another kind":     {&programpb.Response{}, "stats: engine answered another question"},
+		"to another request":  {&controlpb.Response{Id: 99}, "engine answered request 99, asked was 1"},
+		"of another kind":     {&controlpb.Response{}, "stats: engine answered another question"},
 		"none, stream closed": {nil, "stats: EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := fakeEngine(t, func(*programpb.Request) *programpb.Response { return c.answer })
+			client := fakeEngine(t, func(*controlpb.Request) *controlpb.Response { return c.answer })
 			if _, err := client.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
@@ -139,8 +140,8 @@ func TestAWrongAnswerIsAnError(t *testing.T) {
 }
 
 func TestALoadedProgramOfAnotherHashIsAnError(t *testing.T) {
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
-		return &programpb.Response{Body: &programpb.Response_Load{Load: &programpb.Loaded{Hash: []byte{1}}}}
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
+		return &controlpb.Response{Body: &controlpb.Response_Load{Load: &controlpb.Loaded{Hash: []byte{1}}}}
 	})
 	if _, err := c.Load(t.Context(), nil, "02"); err == nil || !strings.Contains(err.Error(), "engine runs program 01, want 02") {
 		t.Errorf("got %v", err)
@@ -149,7 +150,7 @@ func TestALoadedProgramOfAnotherHashIsAnError(t *testing.T) {
 
 func TestACancelledRequestReturnsAtOnceAndEndsTheConnection(t *testing.T) {
 	asked := make(chan struct{})
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
 		close(asked)
 		<-t.Context().Done()
 		return nil
@@ -166,7 +167,7 @@ func TestACancelledRequestReturnsAtOnceAndEndsTheConnection(t *testing.T) {
 
 func TestARequestThatIsCancelledAsAnotherEngineRefusedIsNoRefusal(t *testing.T) {
 	asked := make(chan struct{})
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
 		close(asked)
 		<-t.Context().Done()
 		return nil
@@ -191,15 +192,15 @@ func TestARequestThatAnEngineCannotReadDidNotReachIt(t *testing.T) {
 	if _, err := NewClient(here).Stats(t.Context()); !errors.Is(err, ErrOver) {
 		t.Errorf("got %v, want ErrOver", err)
 	}
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response { return nil })
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response { return nil })
 	if _, err := c.Stats(t.Context()); err == nil || errors.Is(err, ErrOver) {
 		t.Errorf("got %v, want that the engine ended when it was asked", err)
 	}
 }
 
 func TestARequestWhoseTimeIsOverDoesNotGoOut(t *testing.T) {
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
-		return &programpb.Response{Body: &programpb.Response_Stats{Stats: &programpb.Stats{}}}
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
+		return &controlpb.Response{Body: &controlpb.Response_Stats{Stats: &controlpb.Stats{}}}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -217,7 +218,7 @@ func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
 	here, there := net.Pipe()
 	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
 	go func() {
-		_ = readMessage(there, new(programpb.Request), MaxMessage)
+		_ = readMessage(there, new(controlpb.Request), MaxMessage)
 		_, _ = there.Write(binary.BigEndian.AppendUint32(nil, MaxMessage+1))
 	}()
 	if _, err := NewClient(here).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "at most 268435456 are read") {
@@ -226,7 +227,7 @@ func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
 }
 
 func TestAMessageThatIsCutShortIsAnError(t *testing.T) {
-	err := readMessage(strings.NewReader("\x00\x00\x00\x09abc"), new(programpb.Response), MaxMessage)
+	err := readMessage(strings.NewReader("\x00\x00\x00\x09abc"), new(controlpb.Response), MaxMessage)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "message of 9 bytes cut short") {
 		t.Errorf("got %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // MaxMessage is the most bytes that one message may have, in either direction; the engine has the same bound.
@@ -19,13 +19,13 @@ const MaxMessage = 2 * program.MaxEncoded
 const lengthBytes = 4
 
 // ReadRequest reads one request of a stream of at most so many bytes each; the stream's end before its first byte is io.EOF.
-func ReadRequest(r io.Reader, most int) (*programpb.Request, error) {
-	req := new(programpb.Request)
+func ReadRequest(r io.Reader, most int) (*controlpb.Request, error) {
+	req := new(controlpb.Request)
 	return req, readMessage(r, req, most)
 }
 
 // WriteResponse answers a request.
-func WriteResponse(w io.Writer, resp *programpb.Response) error { return writeMessage(w, resp) }
+func WriteResponse(w io.Writer, resp *controlpb.Response) error { return writeMessage(w, resp) }
 
 // buffers are encoded messages that were. Streams of messages would else have the collector run all the time.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -17,7 +18,7 @@ const dialTimeout = 2 * time.Second
 // RelayTrace has the engine trace what a request asks, a StartTrace as JSON, and streams it as ReadTraces reads it. It
 // stops when in ends: whoever asked for it is gone.
 func RelayTrace(ctx context.Context, socket, request string, in io.Reader, out io.Writer) error {
-	want := new(programpb.StartTrace)
+	want := new(controlpb.StartTrace)
 	if err := protojson.Unmarshal([]byte(request), want); err != nil {
 		return fmt.Errorf("request of a trace: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 const (
@@ -20,13 +20,13 @@ const Stopped = "it was stopped"
 
 // Traces receives a trace: once its start, then what was taken, from time to time, until Traced.Over says why it ended.
 type Traces interface {
-	Started(started *programpb.TraceStarted) error
-	Traced(traced *programpb.Traced) error
+	Started(started *controlpb.TraceStarted) error
+	Traced(traced *controlpb.Traced) error
 }
 
 // Trace runs a trace to its end, or until ctx ends. An error of the receiver stops it as well.
-func (c *Client) Trace(ctx context.Context, want *programpb.StartTrace, to Traces) error {
-	started, err := answered(ctx, func(ctx context.Context) (*programpb.TraceStarted, error) { return c.StartTrace(ctx, want) })
+func (c *Client) Trace(ctx context.Context, want *controlpb.StartTrace, to Traces) error {
+	started, err := answered(ctx, func(ctx context.Context) (*controlpb.TraceStarted, error) { return c.StartTrace(ctx, want) })
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *Client) Trace(ctx context.Context, want *programpb.StartTrace, to Trace
 }
 
 // readOn reads the trace until it is over by itself, ctx ends or there is an error.
-func (c *Client) readOn(ctx context.Context, started *programpb.TraceStarted, to Traces) (over bool, err error) {
+func (c *Client) readOn(ctx context.Context, started *controlpb.TraceStarted, to Traces) (over bool, err error) {
 	if err := to.Started(started); err != nil {
 		return false, err
 	}
@@ -77,19 +77,19 @@ func answered[T any](ctx context.Context, ask func(context.Context) (T, error)) 
 type TraceWriter struct{ W io.Writer }
 
 // Started implements Traces.
-func (t TraceWriter) Started(started *programpb.TraceStarted) error {
-	return writeMessage(t.W, &programpb.Response{Body: &programpb.Response_TraceStarted{TraceStarted: started}})
+func (t TraceWriter) Started(started *controlpb.TraceStarted) error {
+	return writeMessage(t.W, &controlpb.Response{Body: &controlpb.Response_TraceStarted{TraceStarted: started}})
 }
 
 // Traced implements Traces.
-func (t TraceWriter) Traced(traced *programpb.Traced) error {
-	return writeMessage(t.W, &programpb.Response{Body: &programpb.Response_Traced{Traced: traced}})
+func (t TraceWriter) Traced(traced *controlpb.Traced) error {
+	return writeMessage(t.W, &controlpb.Response{Body: &controlpb.Response_Traced{Traced: traced}})
 }
 
 // ReadTraces reads what a TraceWriter wrote, up to the trace's end.
 func ReadTraces(r io.Reader, to Traces) error {
 	for {
-		resp := new(programpb.Response)
+		resp := new(controlpb.Response)
 		err := readMessage(r, resp, MaxMessage)
 		switch {
 		case errors.Is(err, io.EOF):

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // tracer is an engine's part in a trace: a packet for each reading, over after some.
@@ -24,41 +24,41 @@ type tracer struct {
 	stopped bool
 }
 
-func (e *tracer) answer(r *programpb.Request) *programpb.Response {
+func (e *tracer) answer(r *controlpb.Request) *controlpb.Response {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch b := r.GetBody().(type) {
-	case *programpb.Request_StartTrace:
-		return &programpb.Response{Body: &programpb.Response_TraceStarted{TraceStarted: &programpb.TraceStarted{Trace: b.StartTrace}}}
-	case *programpb.Request_ReadTrace:
+	case *controlpb.Request_StartTrace:
+		return &controlpb.Response{Body: &controlpb.Response_TraceStarted{TraceStarted: &controlpb.TraceStarted{Trace: b.StartTrace}}}
+	case *controlpb.Request_ReadTrace:
 		e.reads++
-		traced := &programpb.Traced{Packets: []*programpb.TracedPacket{{Number: uint64(e.reads)}}}
+		traced := &controlpb.Traced{Packets: []*controlpb.TracedPacket{{Number: uint64(e.reads)}}}
 		if e.reads == e.overIn {
 			traced.Over = "its time is over"
 		}
-		return &programpb.Response{Body: &programpb.Response_Traced{Traced: traced}}
-	case *programpb.Request_StopTrace:
+		return &controlpb.Response{Body: &controlpb.Response_Traced{Traced: traced}}
+	case *controlpb.Request_StopTrace:
 		e.stopped = true
-		return &programpb.Response{}
+		return &controlpb.Response{}
 	default:
-		return &programpb.Response{Error: "not asked for"}
+		return &controlpb.Response{Error: "not asked for"}
 	}
 }
 
 // received is what a receiver got.
 type received struct {
-	want    *programpb.StartTrace
+	want    *controlpb.StartTrace
 	numbers []uint64
 	over    string
 	fail    error
 }
 
-func (r *received) Started(s *programpb.TraceStarted) error {
+func (r *received) Started(s *controlpb.TraceStarted) error {
 	r.want = s.GetTrace()
 	return nil
 }
 
-func (r *received) Traced(t *programpb.Traced) error {
+func (r *received) Traced(t *controlpb.Traced) error {
 	for _, p := range t.GetPackets() {
 		r.numbers = append(r.numbers, p.GetNumber())
 	}
@@ -72,7 +72,7 @@ func TestATraceIsReadTenTimesASecondUntilItIsOver(t *testing.T) {
 		c := fakeEngine(t, e.answer)
 		var got received
 		begin := time.Now()
-		if err := c.Trace(t.Context(), &programpb.StartTrace{OneIn: 7}, &got); err != nil {
+		if err := c.Trace(t.Context(), &controlpb.StartTrace{OneIn: 7}, &got); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took != 2*time.Second {
@@ -92,7 +92,7 @@ func TestATraceThatIsNotWantedAnyMoreIsReadOnceMoreAndStopped(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		defer cancel()
 		var got received
-		if err := c.Trace(ctx, &programpb.StartTrace{}, &got); err != nil {
+		if err := c.Trace(ctx, &controlpb.StartTrace{}, &got); err != nil {
 			t.Fatal(err)
 		}
 		if len(got.numbers) != 3 || got.over != Stopped || !e.stopped {
@@ -110,7 +110,7 @@ func TestAReceiverThatFailsStopsTheTrace(t *testing.T) {
 		e := &tracer{}
 		c := fakeEngine(t, e.answer)
 		full := errors.New("no space left on device")
-		if err := c.Trace(t.Context(), &programpb.StartTrace{}, &received{fail: full}); !errors.Is(err, full) {
+		if err := c.Trace(t.Context(), &controlpb.StartTrace{}, &received{fail: full}); !errors.Is(err, full) {
 			t.Errorf("got %v", err)
 		}
 		if !e.stopped {
@@ -121,11 +121,11 @@ func TestAReceiverThatFailsStopsTheTrace(t *testing.T) {
 }
 
 func TestATraceThatTheEngineRefusesIsAnError(t *testing.T) {
-	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
-		return &programpb.Response{Error: "trace: no program is loaded"}
+	c := fakeEngine(t, func(*controlpb.Request) *controlpb.Response {
+		return &controlpb.Response{Error: "trace: no program is loaded"}
 	})
 	var refused *EngineError
-	if err := c.Trace(t.Context(), &programpb.StartTrace{}, &received{}); !errors.As(err, &refused) {
+	if err := c.Trace(t.Context(), &controlpb.StartTrace{}, &received{}); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -133,11 +133,11 @@ func TestATraceThatTheEngineRefusesIsAnError(t *testing.T) {
 func TestATraceGoesThroughAStream(t *testing.T) {
 	var stream bytes.Buffer
 	w := TraceWriter{&stream}
-	want := &programpb.StartTrace{SnapLen: 96}
+	want := &controlpb.StartTrace{SnapLen: 96}
 	for _, err := range []error{
-		w.Started(&programpb.TraceStarted{Trace: want}),
-		w.Traced(&programpb.Traced{Packets: []*programpb.TracedPacket{{Number: 1}, {Number: 2}}}),
-		w.Traced(&programpb.Traced{Packets: []*programpb.TracedPacket{{Number: 3}}, Over: Stopped}),
+		w.Started(&controlpb.TraceStarted{Trace: want}),
+		w.Traced(&controlpb.Traced{Packets: []*controlpb.TracedPacket{{Number: 1}, {Number: 2}}}),
+		w.Traced(&controlpb.Traced{Packets: []*controlpb.TracedPacket{{Number: 3}}, Over: Stopped}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestATraceGoesThroughAStream(t *testing.T) {
 func last(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := (TraceWriter{&b}).Traced(&programpb.Traced{Packets: []*programpb.TracedPacket{{Number: 3}}, Over: Stopped}); err != nil {
+	if err := (TraceWriter{&b}).Traced(&controlpb.Traced{Packets: []*controlpb.TracedPacket{{Number: 3}}, Over: Stopped}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -20,6 +20,9 @@ var (
 	include     = regexp.MustCompile(`(?m)^\s*#\s*include "([^"]+)"`)
 )
 
+// generated are the headers that protoc-c makes of each border's schema, by the library that has it.
+var generated = map[string]string{"schema": "program.pb-c.h", "schema_flows": "flows.pb-c.h", "schema_control": "control.pb-c.h"}
+
 // library is a library of the engine in C.
 type library struct {
 	Name     string
@@ -74,8 +77,8 @@ func (l *library) read(module string, planted map[string]string) error {
 			l.add(in, text)
 		}
 	}
-	if l.Name == "schema" {
-		l.Headers = append(l.Headers, "program.pb-c.h") // protoc-c makes it
+	if made, ok := generated[l.Name]; ok {
+		l.Headers = append(l.Headers, made)
 	}
 	return nil
 }

@@ -69,6 +69,14 @@ func TestAPlantedWrongImportIsFound(t *testing.T) {
 			"dataplane/balance/planted.go", "package balance\n\nimport _ \"" + own + "dataplane/control\"\n",
 			"controllers/scaling/sim depends on dataplane/control: the operator knows engines by what agents report",
 		},
+		"the compiler imports messages of the control socket": {
+			"dataplane/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/control/controlpb\"\n",
+			"dataplane/synth (compiler) imports dataplane/control/controlpb (data plane): ",
+		},
+		"the operator imports flow rules of devices": {
+			"controllers/compile/planted.go", "package compile\n\nimport _ \"" + own + "dataplane/control/flowspb\"\n",
+			"controllers/compile depends on dataplane/control/flowspb: the operator knows engines by what agents report",
+		},
 		"a package without a room": {
 			"elsewhere/planted.go", "package elsewhere\n", "elsewhere is in no room",
 		},
@@ -115,6 +123,10 @@ func TestAPlantedWrongIncludeIsFound(t *testing.T) {
 		"a worker includes a kind of state": {
 			"dataplane/engine/worker/planted.c", "#include \"sn_napt.h\"\n",
 			"dataplane/engine/worker includes headers of kind, which it does not use: see dataplane/engine/worker/meson.build",
+		},
+		"a worker includes messages of the control socket": {
+			"dataplane/engine/worker/planted.c", "#include \"control.pb-c.h\"\n",
+			"dataplane/engine/worker includes headers of schema_control, which it does not use: see dataplane/engine/worker/meson.build",
 		},
 		"a library includes one beside it": {
 			"dataplane/engine/port/planted.h", "#include <stdio.h>\n# include \"sn_parse.h\"\n",

@@ -23,7 +23,7 @@ var rooms = []room{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/program",
 		"dataplane/synth/...", "dataplane/tables",
 	}},
-	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control", "dataplane/dispatch", "dataplane/flows", "dataplane/health", "dataplane/ipfix"}},
+	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/health", "dataplane/ipfix"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
 	{"tests", []string{"charts", "config/...", "hack/...", "test/..."}},
@@ -47,7 +47,7 @@ var apart = []struct {
 	},
 	{
 		[]string{"controllers/...", "cmd/sinter-operator/..."},
-		[]string{"dataplane/agent/...", "dataplane/control", "dataplane/dispatch", "dataplane/interp"},
+		[]string{"dataplane/agent/...", "dataplane/control/...", "dataplane/dispatch", "dataplane/interp"},
 		"the operator knows engines by what agents report",
 	},
 	{[]string{"cmd/sinterctl/..."}, []string{"controllers/...", "dataplane/agent/..."}, "the command line talks to the API and to engines' sockets"},

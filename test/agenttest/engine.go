@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -150,7 +151,7 @@ func (e *Engine) Restart() {
 
 // asker is a connection of an agent, by which an answer is waited for longer than tests take.
 type asker interface {
-	Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error)
+	Devices(ctx context.Context, tryRules uint32) (devices []*flowspb.Device, life uint64, err error)
 }
 
 // Busy does something while the engine is at a request of an agent, and waits for its answer.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // Observer looks at an engine beside its agent.
@@ -27,7 +27,7 @@ func Observe(t *testing.T, socket string) *Observer {
 }
 
 // Counters are the engine's counters.
-func (o *Observer) Counters() *programpb.Stats {
+func (o *Observer) Counters() *controlpb.Stats {
 	o.t.Helper()
 	s, err := o.Stats(o.t.Context())
 	if err != nil {
@@ -53,9 +53,9 @@ func (o *Observer) Bindings() map[[2]uint32][2]uint32 {
 // Skew gives all shards to the first worker.
 func (o *Observer) Skew(shards int) {
 	o.t.Helper()
-	moves := make([]*programpb.ShardMove, shards)
+	moves := make([]*controlpb.ShardMove, shards)
 	for i := range moves {
-		moves[i] = &programpb.ShardMove{Shard: uint32(i)}
+		moves[i] = &controlpb.ShardMove{Shard: uint32(i)}
 	}
 	if _, err := o.MoveShards(o.t.Context(), moves); err != nil {
 		o.t.Fatal(err)
@@ -63,7 +63,7 @@ func (o *Observer) Skew(shards int) {
 }
 
 // share is the part of the packets, by those of before, whose shards the first worker owns now.
-func share(before, now *programpb.Stats) float64 {
+func share(before, now *controlpb.Stats) float64 {
 	var own, all float64
 	for i, s := range now.GetShards() {
 		packets := float64(before.GetShards()[i].GetPackets())
@@ -75,7 +75,7 @@ func share(before, now *programpb.Stats) float64 {
 }
 
 // Spread waits until each of two workers has a third of the packets at least, and returns how long that took by the engine's clock.
-func (o *Observer) Spread(before *programpb.Stats) (time.Duration, error) {
+func (o *Observer) Spread(before *controlpb.Stats) (time.Duration, error) {
 	for {
 		now := o.Counters()
 		took := time.Duration(now.GetNowNs() - before.GetNowNs())
@@ -91,7 +91,7 @@ func (o *Observer) Spread(before *programpb.Stats) (time.Duration, error) {
 }
 
 // Refused is the packets that the chain would have passed and the engine dropped, by reason.
-func Refused(before, now *programpb.Stats) map[string]uint64 {
+func Refused(before, now *controlpb.Stats) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, d := range now.GetDrops() {
 		out[d.GetReason()] = d.GetPackets()

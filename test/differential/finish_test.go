@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -73,7 +73,7 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 }
 
 // compareCounters notes where the chain's counters are others than the oracle's.
-func (r *rig) compareCounters(stats *programpb.Stats, note func(what string, want, seen any)) {
+func (r *rig) compareCounters(stats *controlpb.Stats, note func(what string, want, seen any)) {
 	counters := r.oracle.Counters()
 	for i, name := range r.res.Program.GetCounters() {
 		if i >= len(stats.GetCounters()) {

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -551,7 +552,7 @@ func askedFor(message []byte) []byte {
 }
 
 // compareInspections notes where inspectors counted otherwise than the oracle's.
-func (r *rig) compareInspections(stats *programpb.Stats, note func(what string, want, seen any)) {
+func (r *rig) compareInspections(stats *controlpb.Stats, note func(what string, want, seen any)) {
 	inspected := r.oracle.Inspections()
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetInspector() == nil {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -132,7 +133,7 @@ func (m *model) measure(s *shot, table uint32) (drop string) {
 }
 
 // compareColours notes where meters counted otherwise than the oracle's.
-func (r *rig) compareColours(stats *programpb.Stats, note func(what string, want, seen any)) {
+func (r *rig) compareColours(stats *controlpb.Stats, note func(what string, want, seen any)) {
 	colours := r.oracle.Colours()
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() == nil {

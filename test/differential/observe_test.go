@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/flows"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
@@ -20,7 +21,7 @@ import (
 func (r *rig) settle(ctx context.Context, now time.Duration) error {
 	const ticks = 65536/64 + 1
 	for range ticks {
-		if _, err := r.engine.Inject(ctx, &programpb.Inject{NowNs: uint64(now)}); err != nil {
+		if _, err := r.engine.Inject(ctx, &controlpb.Inject{NowNs: uint64(now)}); err != nil {
 			return r.engine.died(err)
 		}
 	}

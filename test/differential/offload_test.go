@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -273,7 +274,7 @@ func (r *recording) record(ctx context.Context, n int) error {
 	return r.engine.stop()
 }
 
-func classCounts(p *programpb.Program, stats *programpb.Stats) map[uint32][]uint64 {
+func classCounts(p *programpb.Program, stats *controlpb.Stats) map[uint32][]uint64 {
 	out := map[uint32][]uint64{}
 	for i, s := range p.GetSegments() {
 		out[uint32(i)] = make([]uint64, len(s.GetClasses()))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -139,7 +140,7 @@ func (r *rig) start(ctx context.Context) error {
 }
 
 // foreseen is an error if walks through the tables that the engine has of its first program are not those that the synthesis foresees.
-func foreseen(p *programpb.Program, walks []*programpb.Walk) error {
+func foreseen(p *programpb.Program, walks []*controlpb.Walk) error {
 	for i, s := range p.GetSegments() {
 		for _, t := range []*programpb.Table{s.GetTable(), s.GetLow()} {
 			if t == nil {
@@ -160,8 +161,8 @@ func foreseen(p *programpb.Program, walks []*programpb.Walk) error {
 }
 
 // load has the engine load a program. Its tables are built from those that the engine has.
-func (r *rig) load(ctx context.Context, encoded []byte, res *synth.Result) (*programpb.Loaded, error) {
-	var changes []*programpb.FibChange
+func (r *rig) load(ctx context.Context, encoded []byte, res *synth.Result) (*controlpb.Loaded, error) {
+	var changes []*controlpb.FibChange
 	for i, t := range res.Tables {
 		var from *fib.Table
 		if i < len(r.loaded) {
@@ -215,9 +216,9 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 
 // inject runs packets in the engine alone; for each, what came of it, and the bindings that made room for its own.
 func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Binding, error) {
-	in := &programpb.Inject{NowNs: uint64(s.now)}
+	in := &controlpb.Inject{NowNs: uint64(s.now)}
 	for _, p := range s.packets {
-		in.Packets = append(in.Packets, &programpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
+		in.Packets = append(in.Packets, &controlpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
 	}
 	answer, err := r.engine.Inject(ctx, in)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -61,7 +61,7 @@ func (r *rig) holdings(ctx context.Context, napt string, bits int) (map[netip.Pr
 
 // compareSubscribers checks that no subscriber has more than its limits, and that as much is counted of the heaviest as they have, or more: what
 // has expired counts until it is reclaimed.
-func (r *rig) compareSubscribers(ctx context.Context, stats *programpb.Stats) (diff []string, err error) {
+func (r *rig) compareSubscribers(ctx context.Context, stats *controlpb.Stats) (diff []string, err error) {
 	for _, n := range r.g.Nodes {
 		e, ok := n.Element.(element.NAPT)
 		if !ok || e.Limits == (element.SubscriberLimits{}) {
@@ -89,7 +89,7 @@ func (r *rig) compareSubscribers(ctx context.Context, stats *programpb.Stats) (d
 }
 
 // counted is what the engine counts of a subscriber's sessions, if it is one of the heaviest.
-func counted(stats *programpb.Stats, napt string, prefix netip.Prefix) (sessions int, ok bool) {
+func counted(stats *controlpb.Stats, napt string, prefix netip.Prefix) (sessions int, ok bool) {
 	for _, s := range stats.GetSubscribers() {
 		if s.GetName() != napt {
 			continue
@@ -107,7 +107,7 @@ func counted(stats *programpb.Stats, napt string, prefix netip.Prefix) (sessions
 func (r *rig) forget(ctx context.Context, now time.Duration) error {
 	for range 64 { // a worker looks at a few shards each time
 		now += 7 * 24 * time.Hour
-		if _, err := r.engine.Inject(ctx, &programpb.Inject{NowNs: uint64(now)}); err != nil {
+		if _, err := r.engine.Inject(ctx, &controlpb.Inject{NowNs: uint64(now)}); err != nil {
 			return r.engine.died(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -142,7 +143,7 @@ func TestAWrongChangeOfATableIsRefusedAndNothingChanges(t *testing.T) {
 	defer h.kill()
 	before, after := twoHops("10.0.0.0/8", "10.1.0.0/16"), twoHops("10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24")
 	encoded, hash := named(t, before)
-	if _, err := h.LoadTables(t.Context(), encoded, hash, []*programpb.FibChange{control.TableChange(nil, before)}); err != nil {
+	if _, err := h.LoadTables(t.Context(), encoded, hash, []*controlpb.FibChange{control.TableChange(nil, before)}); err != nil {
 		t.Fatal(err)
 	}
 	stats, err := h.Stats(t.Context())
@@ -150,18 +151,18 @@ func TestAWrongChangeOfATableIsRefusedAndNothingChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	running := stats.GetHash()
-	for says, spoil := range map[string]func(*programpb.FibChange){
-		"load: fibs[0]: the table is ": func(c *programpb.FibChange) { c.Number[0] = 2 },
-		"load: fibs[0]: from is table 00000000..., which the running program has not":      func(c *programpb.FibChange) { c.From = make([]byte, 32) },
-		"load: fibs[0]: from has 3 bytes, want 32 or none":                                 func(c *programpb.FibChange) { c.From = make([]byte, 3) },
-		"load: fibs[0]: hash has 0 bytes, want 32":                                         func(c *programpb.FibChange) { c.Hash = nil },
-		"load: fibs[0]: 1 first and 0 last addresses with 1 numbers, want as many of each": func(c *programpb.FibChange) { c.Last = nil },
-		"load: fibs[0]: range 0 is 0xa010300-0xa0102ff, want ascending, disjoint ranges":   func(c *programpb.FibChange) { c.First[0] += 256 },
-		"load: fibs[0]: range 0 has number 70000, want at most 65535":                      func(c *programpb.FibChange) { c.Number[0] = 70000 },
+	for says, spoil := range map[string]func(*controlpb.FibChange){
+		"load: fibs[0]: the table is ": func(c *controlpb.FibChange) { c.Number[0] = 2 },
+		"load: fibs[0]: from is table 00000000..., which the running program has not":      func(c *controlpb.FibChange) { c.From = make([]byte, 32) },
+		"load: fibs[0]: from has 3 bytes, want 32 or none":                                 func(c *controlpb.FibChange) { c.From = make([]byte, 3) },
+		"load: fibs[0]: hash has 0 bytes, want 32":                                         func(c *controlpb.FibChange) { c.Hash = nil },
+		"load: fibs[0]: 1 first and 0 last addresses with 1 numbers, want as many of each": func(c *controlpb.FibChange) { c.Last = nil },
+		"load: fibs[0]: range 0 is 0xa010300-0xa0102ff, want ascending, disjoint ranges":   func(c *controlpb.FibChange) { c.First[0] += 256 },
+		"load: fibs[0]: range 0 has number 70000, want at most 65535":                      func(c *controlpb.FibChange) { c.Number[0] = 70000 },
 		"fibs[0]: neither the running program nor what came with this one has the table ":  nil,
 	} {
 		encoded, hash := named(t, after)
-		changes := []*programpb.FibChange{control.TableChange(before, after)}
+		changes := []*controlpb.FibChange{control.TableChange(before, after)}
 		if spoil == nil {
 			changes = nil
 		} else {
@@ -182,7 +183,7 @@ func TestAWrongChangeOfATableIsRefusedAndNothingChanges(t *testing.T) {
 	}
 	// What was refused left the table as it was: the right change of it is taken.
 	encoded, hash = named(t, after)
-	if _, err := h.LoadTables(t.Context(), encoded, hash, []*programpb.FibChange{control.TableChange(before, after)}); err != nil {
+	if _, err := h.LoadTables(t.Context(), encoded, hash, []*controlpb.FibChange{control.TableChange(before, after)}); err != nil {
 		t.Error(err)
 	}
 }

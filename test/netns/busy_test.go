@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
@@ -114,7 +114,7 @@ func (r *replay) capacity(t *testing.T) float64 {
 	return best
 }
 
-func inside(s *programpb.Stats) *programpb.PortStats {
+func inside(s *controlpb.Stats) *controlpb.PortStats {
 	for _, p := range s.GetPorts() {
 		if p.GetInterface() == "inside" {
 			return p

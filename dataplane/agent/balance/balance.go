@@ -19,8 +19,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/load"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -35,9 +35,9 @@ const (
 // mover is an engine whose shards can be moved.
 type mover interface {
 	Loading() bool
-	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
-	MoveShards(context.Context, []*programpb.ShardMove) ([]time.Duration, error)
-	Sample(context.Context, *programpb.StartTrace) ([]*programpb.TracedPacket, error)
+	Loads(context.Context) (stats *controlpb.Stats, life uint64, err error)
+	MoveShards(context.Context, []*controlpb.ShardMove) ([]time.Duration, error)
+	Sample(context.Context, *controlpb.StartTrace) ([]*controlpb.TracedPacket, error)
 }
 
 // Balance keeps the load of the engine's workers even by moving shards between them. What to move is decided in
@@ -54,7 +54,7 @@ type Balance struct {
 
 	// Of Step alone.
 	balancer *balance.Balancer
-	before   *programpb.Stats  // the last reading; nil: none of this engine
+	before   *controlpb.Stats  // the last reading; nil: none of this engine
 	life     uint64            // the connection that it came by
 	retry    wait.Backoff      // between moves that fail
 	resume   time.Time         // after the last of them
@@ -197,9 +197,9 @@ func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 	if len(moves) == 0 {
 		return nil
 	}
-	orders := make([]*programpb.ShardMove, len(moves))
+	orders := make([]*controlpb.ShardMove, len(moves))
 	for i, m := range moves {
-		orders[i] = &programpb.ShardMove{Shard: uint32(m.Shard.Number), Worker: uint32(m.To)}
+		orders[i] = &controlpb.ShardMove{Shard: uint32(m.Shard.Number), Worker: uint32(m.To)}
 	}
 	var longest time.Duration
 	for some := range slices.Chunk(orders, movesAtOnce) {

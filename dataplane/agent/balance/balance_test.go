@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -21,8 +21,8 @@ type simulated struct {
 	clock   *clocktesting.FakeClock
 	work    []float64 // that each shard wants, in cores
 	owner   []uint32
-	workers []*programpb.WorkerStats
-	shards  []*programpb.ShardStats
+	workers []*controlpb.WorkerStats
+	shards  []*controlpb.ShardStats
 	read    time.Time
 	life    uint64
 	loading bool
@@ -31,7 +31,7 @@ type simulated struct {
 	asked   int
 	ordered int // calls of MoveShards
 	sampled int // calls of Sample
-	packets []*programpb.TracedPacket
+	packets []*controlpb.TracedPacket
 	denies  error // of Sample
 	missed  uint64
 }
@@ -49,41 +49,41 @@ func (e *simulated) restart(cores int) {
 	e.owner = make([]uint32, len(e.work))
 	e.workers, e.shards, e.read = nil, nil, e.clock.Now()
 	for range cores {
-		e.workers = append(e.workers, &programpb.WorkerStats{})
+		e.workers = append(e.workers, &controlpb.WorkerStats{})
 	}
 	for range e.work {
-		e.shards = append(e.shards, &programpb.ShardStats{})
+		e.shards = append(e.shards, &controlpb.ShardStats{})
 	}
 }
 
 func (e *simulated) Loading() bool { return e.loading }
 
-func (e *simulated) Loads(context.Context) (*programpb.Stats, uint64, error) {
+func (e *simulated) Loads(context.Context) (*controlpb.Stats, uint64, error) {
 	e.asked++
 	if e.down != nil {
 		return nil, e.life, e.down
 	}
 	cycles := float64(e.clock.Since(e.read).Nanoseconds())
 	e.read = e.clock.Now()
-	stats := &programpb.Stats{NowNs: uint64(e.read.UnixNano())}
+	stats := &controlpb.Stats{NowNs: uint64(e.read.UnixNano())}
 	idle := slices.Repeat([]float64{cycles}, len(e.workers))
-	stats.Ports = []*programpb.PortStats{{Interface: "in", RxMissed: e.missed}}
+	stats.Ports = []*controlpb.PortStats{{Interface: "in", RxMissed: e.missed}}
 	for i, s := range e.shards {
 		done := uint64(e.work[i] * cycles)
 		s.Worker, s.Cycles, s.Packets = e.owner[i], s.Cycles+done, s.Packets+done/100
 		e.workers[s.Worker].BusyCycles += done
 		e.workers[s.Worker].Packets += done / 100
 		idle[s.Worker] -= float64(done)
-		stats.Shards = append(stats.Shards, &programpb.ShardStats{Worker: s.Worker, Cycles: s.Cycles, Packets: s.Packets})
+		stats.Shards = append(stats.Shards, &controlpb.ShardStats{Worker: s.Worker, Cycles: s.Cycles, Packets: s.Packets})
 	}
 	for i, w := range e.workers {
 		w.IdleCycles += uint64(max(idle[i], 0))
-		stats.Workers = append(stats.Workers, &programpb.WorkerStats{Packets: w.Packets, BusyCycles: w.BusyCycles, IdleCycles: w.IdleCycles})
+		stats.Workers = append(stats.Workers, &controlpb.WorkerStats{Packets: w.Packets, BusyCycles: w.BusyCycles, IdleCycles: w.IdleCycles})
 	}
 	return stats, e.life, nil
 }
 
-func (e *simulated) MoveShards(_ context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
+func (e *simulated) MoveShards(_ context.Context, moves []*controlpb.ShardMove) ([]time.Duration, error) {
 	e.ordered++
 	if e.refuses != nil {
 		return nil, e.refuses
@@ -95,7 +95,7 @@ func (e *simulated) MoveShards(_ context.Context, moves []*programpb.ShardMove) 
 }
 
 // on is how many shards a core has.
-func (e *simulated) Sample(_ context.Context, want *programpb.StartTrace) ([]*programpb.TracedPacket, error) {
+func (e *simulated) Sample(_ context.Context, want *controlpb.StartTrace) ([]*controlpb.TracedPacket, error) {
 	e.sampled++
 	if want.GetOneIn() < 2 || want.GetDurationNs() == 0 || want.GetMaxPackets() == 0 {
 		return nil, errors.New("a trace of all packets for long")

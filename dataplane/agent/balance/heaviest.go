@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/load"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Bounds of the samples by which the heaviest flow of a shard is found. They cost a busy core a few packets, so they are rare.
@@ -43,7 +43,7 @@ func (b *Balance) blame(ctx context.Context, heavy []load.Elephant, shards int) 
 		return
 	}
 	b.sampled = now
-	packets, err := b.engine.Sample(ctx, &programpb.StartTrace{
+	packets, err := b.engine.Sample(ctx, &controlpb.StartTrace{
 		OneIn: sampleOneIn, SnapLen: sampleBytes, MaxPackets: samplePackets, DurationNs: uint64(sampleFor),
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *Balance) blame(ctx context.Context, heavy []load.Elephant, shards int) 
 }
 
 // heaviestOf are the flows with most packets of each shard, with their shares of these.
-func heaviestOf(packets []*programpb.TracedPacket, shards int) map[int]load.Flow {
+func heaviestOf(packets []*controlpb.TracedPacket, shards int) map[int]load.Flow {
 	all, of := map[int]int{}, map[int]map[string]int{}
 	for _, p := range packets {
 		if p.GetShard() == 0 || len(p.GetFrames()) == 0 {

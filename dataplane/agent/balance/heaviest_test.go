@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // traced are so many packets of a flow that was seen in a shard.
-func traced(n, shard int, src uint32, tags ...packets.Tag) (out []*programpb.TracedPacket) {
+func traced(n, shard int, src uint32, tags ...packets.Tag) (out []*controlpb.TracedPacket) {
 	ip := packets.IPv4{Src: src, Dst: 0xc0000201, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, 0xc0000201, 4500, 443, nil)}
 	frame := packets.Ethernet(packets.MAC{2}, packets.MAC{4}, tags, packets.EtherIPv4, ip.Bytes(), nil)
 	for range n {
-		out = append(out, &programpb.TracedPacket{Shard: uint32(shard + 1), Frames: []*programpb.TracedFrame{{Data: frame}}})
+		out = append(out, &controlpb.TracedPacket{Shard: uint32(shard + 1), Frames: []*controlpb.TracedFrame{{Data: frame}}})
 	}
 	return out
 }
@@ -29,7 +29,7 @@ const (
 // TestTheHeaviestFlowOfAShardThatIsTooHeavyIsNamed as long as it is that, and only if it is to blame.
 func TestTheHeaviestFlowOfAShardThatIsTooHeavyIsNamed(t *testing.T) {
 	for name, k := range map[string]struct {
-		packets []*programpb.TracedPacket
+		packets []*controlpb.TracedPacket
 		denies  error
 		want    string // in what the cluster is told; empty: no flow
 	}{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/load"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -14,7 +15,7 @@ import (
 const fullyBusy = 0.9
 
 // continues tells whether two readings are of the same shards and workers, and counted on.
-func continues(before, now *programpb.Stats) bool {
+func continues(before, now *controlpb.Stats) bool {
 	if engine.Restarted(before, now) || len(before.GetShards()) != len(now.GetShards()) || now.GetNowNs() <= before.GetNowNs() {
 		return false
 	}
@@ -27,7 +28,7 @@ func continues(before, now *programpb.Stats) bool {
 }
 
 // loadsOf is what cores and shards did between two readings, for the balancer. The time is the engine's.
-func loadsOf(before, now *programpb.Stats) load.Sample {
+func loadsOf(before, now *controlpb.Stats) load.Sample {
 	s := load.Sample{At: time.Unix(0, int64(now.GetNowNs()))}
 	cycles := make([]float64, len(now.GetWorkers()))
 	busy := make([]bool, len(cycles))
@@ -42,7 +43,7 @@ func loadsOf(before, now *programpb.Stats) load.Sample {
 		}
 	}
 	for i, n := range now.GetShards() {
-		if n.GetPlace() != programpb.ShardPlace_SHARD_HERE {
+		if n.GetPlace() != controlpb.ShardPlace_SHARD_HERE {
 			continue // another pod's, or on its way
 		}
 		l := load.Shard{ID: shard.ID{Group: shard.GroupAll, Number: i}, Core: int(n.GetWorker())}
@@ -68,8 +69,8 @@ func loadsOf(before, now *programpb.Stats) load.Sample {
 }
 
 // overflowed is the packets for which a queue had no room, between two readings.
-func overflowed(before, now *programpb.Stats) float64 {
-	sum := func(s *programpb.Stats) (n uint64) {
+func overflowed(before, now *controlpb.Stats) float64 {
+	sum := func(s *controlpb.Stats) (n uint64) {
 		for _, p := range s.GetPorts() {
 			n += p.GetRxMissed()
 		}

@@ -6,23 +6,24 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // readings are of an engine with two cores of which the first owns shard 0 and the second shard 1, one of 1,000 cycles after
 // the other.
-func readings() (before, now *programpb.Stats) {
-	before = &programpb.Stats{
+func readings() (before, now *controlpb.Stats) {
+	before = &controlpb.Stats{
 		NowNs:   1e9,
-		Workers: []*programpb.WorkerStats{{}, {}},
-		Shards:  []*programpb.ShardStats{{Worker: 0}, {Worker: 1}},
-		Ports:   []*programpb.PortStats{{Interface: "in"}},
+		Workers: []*controlpb.WorkerStats{{}, {}},
+		Shards:  []*controlpb.ShardStats{{Worker: 0}, {Worker: 1}},
+		Ports:   []*controlpb.PortStats{{Interface: "in"}},
 	}
-	now = &programpb.Stats{
+	now = &controlpb.Stats{
 		NowNs:   2e9,
-		Workers: []*programpb.WorkerStats{{Packets: 300, BusyCycles: 700, IdleCycles: 300}, {Packets: 100, BusyCycles: 400, IdleCycles: 600}},
-		Shards:  []*programpb.ShardStats{{Worker: 0, Cycles: 500}, {Worker: 1, Cycles: 400}},
-		Ports:   []*programpb.PortStats{{Interface: "in"}},
+		Workers: []*controlpb.WorkerStats{{Packets: 300, BusyCycles: 700, IdleCycles: 300}, {Packets: 100, BusyCycles: 400, IdleCycles: 600}},
+		Shards:  []*controlpb.ShardStats{{Worker: 0, Cycles: 500}, {Worker: 1, Cycles: 400}},
+		Ports:   []*controlpb.PortStats{{Interface: "in"}},
 	}
 	return before, now
 }
@@ -63,7 +64,7 @@ func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
 				w.BusyCycles, w.IdleCycles, w.RxMissed = c.busy[i], 1000-c.busy[i], c.told[i]
 			}
 			now.Ports[0].RxMissed = 50
-			now.Drops = []*programpb.DropStats{{Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 30}, {Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 1000}}
+			now.Drops = []*controlpb.DropStats{{Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 30}, {Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 1000}}
 			s := loadsOf(before, now)
 			if got := [2]float64{s.Cores[0].Lost, s.Cores[1].Lost}; got != c.want {
 				t.Errorf("lost %g, want %g", got, c.want)
@@ -73,11 +74,11 @@ func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
 }
 
 func TestReadingsThatDoNotContinueEachOtherAreTold(t *testing.T) {
-	for name, change := range map[string]func(before, now *programpb.Stats){
-		"a restarted engine":          func(before, _ *programpb.Stats) { before.Workers[0].Packets = 1e6 },
-		"a program with fewer shards": func(_, now *programpb.Stats) { now.Shards = now.Shards[:1] },
-		"a shard that counts again":   func(before, _ *programpb.Stats) { before.Shards[1].Cycles = 401 },
-		"no time went by":             func(before, now *programpb.Stats) { now.NowNs = before.NowNs },
+	for name, change := range map[string]func(before, now *controlpb.Stats){
+		"a restarted engine":          func(before, _ *controlpb.Stats) { before.Workers[0].Packets = 1e6 },
+		"a program with fewer shards": func(_, now *controlpb.Stats) { now.Shards = now.Shards[:1] },
+		"a shard that counts again":   func(before, _ *controlpb.Stats) { before.Shards[1].Cycles = 401 },
+		"no time went by":             func(before, now *controlpb.Stats) { now.NowNs = before.NowNs },
 	} {
 		before, now := readings()
 		change(before, now)
@@ -91,11 +92,11 @@ func TestReadingsThatDoNotContinueEachOtherAreTold(t *testing.T) {
 }
 
 func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
-	stats := func(now uint64) *programpb.Stats {
-		return &programpb.Stats{
+	stats := func(now uint64) *controlpb.Stats {
+		return &controlpb.Stats{
 			NowNs:   now,
-			Workers: []*programpb.WorkerStats{{BusyCycles: now, IdleCycles: now}},
-			Shards:  []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Cycles: now}},
+			Workers: []*controlpb.WorkerStats{{BusyCycles: now, IdleCycles: now}},
+			Shards:  []*controlpb.ShardStats{{}, {Place: controlpb.ShardPlace_SHARD_AWAY}, {Cycles: now}},
 		}
 	}
 	sample := loadsOf(stats(1000), stats(2000))

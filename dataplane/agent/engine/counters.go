@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -13,7 +13,7 @@ type Core struct {
 }
 
 // CoreOf is a worker between two samples that are so many seconds apart.
-func CoreOf(b, n *programpb.WorkerStats, seconds float64) Core {
+func CoreOf(b, n *controlpb.WorkerStats, seconds float64) Core {
 	busy := float64(n.GetBusyCycles() - b.GetBusyCycles())
 	idle := float64(n.GetIdleCycles() - b.GetIdleCycles())
 	packets := float64(n.GetPackets() - b.GetPackets())
@@ -39,7 +39,7 @@ func PerSecond(before, now uint64, seconds float64) float64 {
 }
 
 // Restarted tells whether counters were reset.
-func Restarted(before, now *programpb.Stats) bool {
+func Restarted(before, now *controlpb.Stats) bool {
 	if len(before.GetWorkers()) != len(now.GetWorkers()) {
 		return true
 	}
@@ -67,7 +67,7 @@ func Advanced(before, now *Sample) bool {
 }
 
 // Owned are the shards of each worker.
-func Owned(s *programpb.Stats) []shard.Set {
+func Owned(s *controlpb.Stats) []shard.Set {
 	shards := make([]shard.Set, len(s.GetWorkers()))
 	for i, one := range s.GetShards() {
 		if w := int(one.GetWorker()); w < len(shards) && IsHere(one) {
@@ -78,6 +78,6 @@ func Owned(s *programpb.Stats) []shard.Set {
 }
 
 // IsHere tells whether the engine has a shard, be it that it is giving it away.
-func IsHere(s *programpb.ShardStats) bool {
-	return s.GetPlace() == programpb.ShardPlace_SHARD_HERE || s.GetPlace() == programpb.ShardPlace_SHARD_GIVING
+func IsHere(s *controlpb.ShardStats) bool {
+	return s.GetPlace() == controlpb.ShardPlace_SHARD_HERE || s.GetPlace() == controlpb.ShardPlace_SHARD_GIVING
 }

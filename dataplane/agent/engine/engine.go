@@ -10,6 +10,8 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -106,10 +108,10 @@ func ask[T any](ctx context.Context, e *Engine, patience time.Duration, question
 
 // Load puts a program into force whose classes devices may write on packets; marks nil: they do not. running is the program in force; nil: it is not
 // known what that has.
-func (e *Engine) Load(ctx context.Context, p, running *delivery.Program, marks *programpb.Marks) (*programpb.Loaded, error) {
+func (e *Engine) Load(ctx context.Context, p, running *delivery.Program, marks *flowspb.Marks) (*controlpb.Loaded, error) {
 	e.setLoading(true)
 	defer e.setLoading(false)
-	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*programpb.Loaded, error) {
+	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*controlpb.Loaded, error) {
 		return c.LoadMarked(ctx, p.Encoded, p.Hash, control.TableChanges(running.Contents(), p.Contents()), marks)
 	})
 	return loaded, err
@@ -122,57 +124,57 @@ func (e *Engine) SetBackends(ctx context.Context, states []*programpb.BackendSta
 }
 
 // Stats reads the engine's counters.
-func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
-	stats, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Stats(ctx) })
+func (e *Engine) Stats(ctx context.Context) (*controlpb.Stats, error) {
+	stats, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*controlpb.Stats, error) { return c.Stats(ctx) })
 	return stats, err
 }
 
 // Loads reads the counters that tell loads.
-func (e *Engine) Loads(ctx context.Context) (stats *programpb.Stats, life uint64, err error) {
-	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Loads(ctx) })
+func (e *Engine) Loads(ctx context.Context) (stats *controlpb.Stats, life uint64, err error) {
+	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*controlpb.Stats, error) { return c.Loads(ctx) })
 }
 
 // MoveShards moves shards to other workers, and returns how long the packets of each may have waited.
-func (e *Engine) MoveShards(ctx context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
+func (e *Engine) MoveShards(ctx context.Context, moves []*controlpb.ShardMove) ([]time.Duration, error) {
 	blocked, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]time.Duration, error) { return c.MoveShards(ctx, moves) })
 	return blocked, err
 }
 
 // Hello is what the engine says of itself: how it cuts flows, and how marks of the program in force are written.
-func (e *Engine) Hello(ctx context.Context) (hello *programpb.HelloReply, life uint64, err error) {
-	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) { return c.Hello(ctx) })
+func (e *Engine) Hello(ctx context.Context) (hello *controlpb.HelloReply, life uint64, err error) {
+	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*controlpb.HelloReply, error) { return c.Hello(ctx) })
 }
 
 // Devices asks what the engine's devices can do, trying how many rules they have room for up to a number.
-func (e *Engine) Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error) {
-	return ask(ctx, e, devicesTimeout, func(ctx context.Context, c *control.Client) ([]*programpb.Device, error) {
+func (e *Engine) Devices(ctx context.Context, tryRules uint32) (devices []*flowspb.Device, life uint64, err error) {
+	return ask(ctx, e, devicesTimeout, func(ctx context.Context, c *control.Client) ([]*flowspb.Device, error) {
 		return c.Devices(ctx, tryRules)
 	})
 }
 
 // PartitionShards cuts flows in another way, and returns for each device why it does not hash as that wants it.
-func (e *Engine) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
+func (e *Engine) PartitionShards(ctx context.Context, cut *controlpb.Partitioning) ([]string, error) {
 	unhashed, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]string, error) { return c.PartitionShards(ctx, cut) })
 	return unhashed, err
 }
 
 // UpdateFlows changes a port's flow rules.
-func (e *Engine) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
-	done, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowsUpdated, error) {
+func (e *Engine) UpdateFlows(ctx context.Context, u *flowspb.UpdateFlows) (*flowspb.FlowsUpdated, error) {
+	done, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*flowspb.FlowsUpdated, error) {
 		return c.UpdateFlows(ctx, u)
 	})
 	return done, err
 }
 
 // Flows reads what a port's flow rules did.
-func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
-	flows, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowList, error) { return c.Flows(ctx, iface) })
+func (e *Engine) Flows(ctx context.Context, iface string) (*flowspb.FlowList, error) {
+	flows, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*flowspb.FlowList, error) { return c.Flows(ctx, iface) })
 	return flows, err
 }
 
 // Sample shows some of the packets that the engine processes. An engine that traces already for somebody else refuses.
-func (e *Engine) Sample(ctx context.Context, want *programpb.StartTrace) ([]*programpb.TracedPacket, error) {
-	packets, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) ([]*programpb.TracedPacket, error) {
+func (e *Engine) Sample(ctx context.Context, want *controlpb.StartTrace) ([]*controlpb.TracedPacket, error) {
+	packets, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) ([]*controlpb.TracedPacket, error) {
 		var t traced
 		err := c.Trace(ctx, want, &t)
 		return t.packets, err
@@ -181,13 +183,13 @@ func (e *Engine) Sample(ctx context.Context, want *programpb.StartTrace) ([]*pro
 }
 
 // traced keeps the packets of a trace.
-type traced struct{ packets []*programpb.TracedPacket }
+type traced struct{ packets []*controlpb.TracedPacket }
 
 // Started implements control.Traces.
-func (*traced) Started(*programpb.TraceStarted) error { return nil }
+func (*traced) Started(*controlpb.TraceStarted) error { return nil }
 
 // Traced implements control.Traces.
-func (t *traced) Traced(more *programpb.Traced) error {
+func (t *traced) Traced(more *controlpb.Traced) error {
 	t.packets = append(t.packets, more.GetPackets()...)
 	return nil
 }
@@ -201,7 +203,7 @@ func (e *Engine) FlowRecords(ctx context.Context) (*programpb.FlowRecords, error
 }
 
 // AssignShards says which shards are the engine's.
-func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) error {
+func (e *Engine) AssignShards(ctx context.Context, a *controlpb.AssignShards) error {
 	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
 		return struct{}{}, c.AssignShards(ctx, a)
 	})
@@ -209,7 +211,7 @@ func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) er
 }
 
 // SetPeers names the other engines that share the chain's state, and says whether this one is the front.
-func (e *Engine) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
+func (e *Engine) SetPeers(ctx context.Context, p *controlpb.SetPeers) error {
 	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
 		return struct{}{}, c.SetPeers(ctx, p)
 	})
@@ -217,25 +219,25 @@ func (e *Engine) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
 }
 
 // GiveShards does a step of handing shards over.
-func (e *Engine) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
-	given, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Given, error) { return c.GiveShards(ctx, g) })
+func (e *Engine) GiveShards(ctx context.Context, g *controlpb.GiveShards) (*controlpb.Given, error) {
+	given, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*controlpb.Given, error) { return c.GiveShards(ctx, g) })
 	return given, err
 }
 
 // TakeShards does a step of taking shards over.
-func (e *Engine) TakeShards(ctx context.Context, t *programpb.TakeShards) (*programpb.Taken, error) {
-	taken, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Taken, error) { return c.TakeShards(ctx, t) })
+func (e *Engine) TakeShards(ctx context.Context, t *controlpb.TakeShards) (*controlpb.Taken, error) {
+	taken, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*controlpb.Taken, error) { return c.TakeShards(ctx, t) })
 	return taken, err
 }
 
 // Places are those of the engine's shards.
-func (e *Engine) Places(ctx context.Context) ([]programpb.ShardPlace, error) {
+func (e *Engine) Places(ctx context.Context) ([]controlpb.ShardPlace, error) {
 	stats, _, err := e.Loads(ctx)
 	return transfer.PlacesOf(stats), err
 }
 
 // Addresses are the MAC addresses of the program's interfaces.
-func (e *Engine) Addresses(ctx context.Context) ([]*programpb.Address, error) {
+func (e *Engine) Addresses(ctx context.Context) ([]*controlpb.Address, error) {
 	hello, _, err := e.Hello(ctx)
 	return hello.GetAddresses(), err
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // The engine is asked at most once a second, whoever asks; rates are over the last five.
@@ -25,7 +25,7 @@ const Settled = sampleWindow * time.Second
 // Sample is the engine's counters at a time.
 type Sample struct {
 	At    time.Time
-	Stats *programpb.Stats
+	Stats *controlpb.Stats
 }
 
 // Hash is the program in force, empty if there is none.
@@ -37,7 +37,7 @@ func (s *Sample) Hash() string {
 }
 
 // HashOf is the program that counters are of, empty if there is none.
-func HashOf(s *programpb.Stats) string { return hex.EncodeToString(s.GetHash()) }
+func HashOf(s *controlpb.Stats) string { return hex.EncodeToString(s.GetHash()) }
 
 // Sessions is the number of live sessions of all state tables.
 func (s *Sample) Sessions() (sum int64) {
@@ -51,7 +51,7 @@ func (s *Sample) Sessions() (sum int64) {
 }
 
 // merger adds what devices did in the engine's place to what it counted.
-type merger interface{ MergeInto(*programpb.Stats) }
+type merger interface{ MergeInto(*controlpb.Stats) }
 
 // Sampler reads the engine's counters for all who want them.
 type Sampler struct {
@@ -115,7 +115,7 @@ func (s *Sampler) Window() (before, now *Sample) {
 }
 
 // Classes are the last counters by class, of devices as well; nil if there are none.
-func (s *Sampler) Classes() *programpb.Stats {
+func (s *Sampler) Classes() *controlpb.Stats {
 	if _, now := s.Window(); now != nil {
 		return now.Stats
 	}

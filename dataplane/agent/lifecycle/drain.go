@@ -14,7 +14,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // Drain is the end of a pod in order: others are told, peers get the shards, and packets are forwarded until none come any more.
@@ -85,14 +85,14 @@ func (d *Drain) Run(ctx context.Context) (string, error) {
 }
 
 // holds tells whether sessions are here that a peer may still get.
-func holds(s *programpb.Stats) bool {
-	return s.GetPeers() > 0 && slices.ContainsFunc(s.GetShards(), func(shard *programpb.ShardStats) bool {
+func holds(s *controlpb.Stats) bool {
+	return s.GetPeers() > 0 && slices.ContainsFunc(s.GetShards(), func(shard *controlpb.ShardStats) bool {
 		return engine.IsHere(shard) && shard.GetSessions() > 0
 	})
 }
 
 // sent is the packets that left.
-func sent(s *programpb.Stats) uint64 {
+func sent(s *controlpb.Stats) uint64 {
 	var sum uint64
 	for _, p := range s.GetPorts() {
 		sum += p.GetTxPackets()

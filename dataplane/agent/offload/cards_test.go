@@ -14,6 +14,8 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -23,25 +25,25 @@ type cards struct {
 	t       *testing.T
 	clock   *clocktesting.FakeClock
 	life    uint64
-	hello   *programpb.HelloReply
-	devices []*programpb.Device
+	hello   *controlpb.HelloReply
+	devices []*flowspb.Device
 	hash    []byte
 	owner   []uint32 // of each shard
 	workers int
-	ports   []*programpb.PortStats
-	rules   map[string]map[uint32]*programpb.FlowRule
-	state   map[string]*programpb.FlowList // of what is told beside rules
-	obeyed  bool                           // packets show that rules are executed
-	dropped uint64                         // packets that each dropping rule has dropped
+	ports   []*controlpb.PortStats
+	rules   map[string]map[uint32]*flowspb.FlowRule
+	state   map[string]*flowspb.FlowList // of what is told beside rules
+	obeyed  bool                         // packets show that rules are executed
+	dropped uint64                       // packets that each dropping rule has dropped
 	// why a driver refuses a rule; empty: it does not.
-	refuses func(rule *programpb.FlowRule, has int) string
+	refuses func(rule *flowspb.FlowRule, has int) string
 
 	stuck string // why no rule can be taken out; empty: they can
 
-	cuts    []*programpb.Partitioning
+	cuts    []*controlpb.Partitioning
 	unhash  []string
-	turns   []*programpb.FlowTurn
-	believe []programpb.MarkBelief
+	turns   []*flowspb.FlowTurn
+	believe []flowspb.MarkBelief
 	created int
 	broken  error // of all requests
 }
@@ -50,7 +52,7 @@ type cards struct {
 func newCards(t *testing.T, workers int) *cards {
 	c := &cards{
 		t: t, clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), workers: workers, owner: make([]uint32, 128), obeyed: true,
-		refuses: func(*programpb.FlowRule, int) string { return "" },
+		refuses: func(*flowspb.FlowRule, int) string { return "" },
 	}
 	for i := range c.owner {
 		c.owner[i] = uint32(i * workers >> 7)
@@ -66,54 +68,54 @@ func newCards(t *testing.T, workers int) *cards {
 func (c *cards) restart() {
 	c.life++
 	c.hash, c.ports = nil, nil
-	c.hello = &programpb.HelloReply{Partitioning: &programpb.Partitioning{}}
-	c.rules, c.state = map[string]map[uint32]*programpb.FlowRule{}, map[string]*programpb.FlowList{}
+	c.hello = &controlpb.HelloReply{Partitioning: &controlpb.Partitioning{}}
+	c.rules, c.state = map[string]map[uint32]*flowspb.FlowRule{}, map[string]*flowspb.FlowList{}
 	for _, d := range c.devices {
-		c.ports = append(c.ports, &programpb.PortStats{Interface: d.GetInterface()})
-		c.rules[d.GetInterface()] = map[uint32]*programpb.FlowRule{}
-		c.state[d.GetInterface()] = &programpb.FlowList{}
+		c.ports = append(c.ports, &controlpb.PortStats{Interface: d.GetInterface()})
+		c.rules[d.GetInterface()] = map[uint32]*flowspb.FlowRule{}
+		c.state[d.GetInterface()] = &flowspb.FlowList{}
 	}
 }
 
 // capable is a device that can do everything.
-func capable(name string, queues int) *programpb.Device {
-	f := &programpb.FlowCapabilities{
+func capable(name string, queues int) *flowspb.Device {
+	f := &flowspb.FlowCapabilities{
 		Rules: 4096, Priorities: 1 << 16, Untagged: true, DstMac: true, Drop: true, Count: true, Queue: true, MarkBits: 24,
-		Fragments: programpb.FlowCapabilities_FRAGMENTS_TOLD,
+		Fragments: flowspb.FlowCapabilities_FRAGMENTS_TOLD,
 	}
 	for field := range hs.NumFields {
-		f.Fields = append(f.Fields, &programpb.FlowCapabilities_FieldMatching{Field: programpb.Field(field), Matching: programpb.FlowCapabilities_MASKED})
+		f.Fields = append(f.Fields, &flowspb.FlowCapabilities_FieldMatching{Field: programpb.Field(field), Matching: flowspb.FlowCapabilities_MASKED})
 	}
-	return &programpb.Device{
+	return &flowspb.Device{
 		Interface: name, Device: "0000:03:00." + name, Driver: "net_able", Queues: uint32(queues), Flows: f,
-		Hash: &programpb.HashCapabilities{Key: true, Buckets: 128, Ports: true},
+		Hash: &flowspb.HashCapabilities{Key: true, Buckets: 128, Ports: true},
 	}
 }
 
 // plain is a device that can neither.
-func plain(name string, queues int) *programpb.Device {
-	return &programpb.Device{
+func plain(name string, queues int) *flowspb.Device {
+	return &flowspb.Device{
 		Interface: name, Device: "0000:04:00." + name, Driver: "net_e1000_igb_vf", Queues: uint32(queues),
-		Flows: &programpb.FlowCapabilities{Refused: "Function not implemented"}, Hash: &programpb.HashCapabilities{},
+		Flows: &flowspb.FlowCapabilities{Refused: "Function not implemented"}, Hash: &flowspb.HashCapabilities{},
 	}
 }
 
 func (c *cards) Loading() bool { return false }
 
-func (c *cards) Hello(context.Context) (*programpb.HelloReply, uint64, error) {
+func (c *cards) Hello(context.Context) (*controlpb.HelloReply, uint64, error) {
 	return c.hello, c.life, c.broken
 }
 
-func (c *cards) Loads(context.Context) (*programpb.Stats, uint64, error) {
-	s := &programpb.Stats{Hash: c.hash, Workers: slices.Repeat([]*programpb.WorkerStats{{}}, c.workers)}
+func (c *cards) Loads(context.Context) (*controlpb.Stats, uint64, error) {
+	s := &controlpb.Stats{Hash: c.hash, Workers: slices.Repeat([]*controlpb.WorkerStats{{}}, c.workers)}
 	for _, o := range c.owner {
-		s.Shards = append(s.Shards, &programpb.ShardStats{Worker: o})
+		s.Shards = append(s.Shards, &controlpb.ShardStats{Worker: o})
 	}
 	for _, p := range c.ports {
 		if c.hash == nil {
 			break // interfaces are the program's
 		}
-		s.Ports = append(s.Ports, &programpb.PortStats{
+		s.Ports = append(s.Ports, &controlpb.PortStats{
 			Interface: p.GetInterface(), RxPackets: p.GetRxPackets(), Strays: p.GetStrays(), FlowChecked: p.GetFlowChecked(),
 			FlowUndropped: p.GetFlowUndropped(), FlowMisqueued: p.GetFlowMisqueued(), FlowMismarked: p.GetFlowMismarked(),
 		})
@@ -122,12 +124,12 @@ func (c *cards) Loads(context.Context) (*programpb.Stats, uint64, error) {
 }
 
 // Devices tries what devices take. One that is full takes nothing.
-func (c *cards) Devices(context.Context, uint32) ([]*programpb.Device, uint64, error) {
+func (c *cards) Devices(context.Context, uint32) ([]*flowspb.Device, uint64, error) {
 	tried := slices.Clone(c.devices)
 	for i, d := range tried {
 		if c.full(d.GetInterface()) {
 			tried[i] = proto.CloneOf(d)
-			tried[i].Flows = &programpb.FlowCapabilities{Refused: noSpace, Refusals: []*programpb.FlowRefusal{{Of: "src by whole value", Words: noSpace}}}
+			tried[i].Flows = &flowspb.FlowCapabilities{Refused: noSpace, Refusals: []*flowspb.FlowRefusal{{Of: "src by whole value", Words: noSpace}}}
 		}
 	}
 	return tried, c.life, c.broken
@@ -145,7 +147,7 @@ func (c *cards) full(iface string) bool {
 	return false
 }
 
-func (c *cards) PartitionShards(_ context.Context, cut *programpb.Partitioning) ([]string, error) {
+func (c *cards) PartitionShards(_ context.Context, cut *controlpb.Partitioning) ([]string, error) {
 	if c.hash != nil {
 		return nil, &control.EngineError{Request: "cut shards", Message: "the engine has a program"}
 	}
@@ -154,12 +156,12 @@ func (c *cards) PartitionShards(_ context.Context, cut *programpb.Partitioning) 
 	return c.unhash, c.broken
 }
 
-func (c *cards) UpdateFlows(_ context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
+func (c *cards) UpdateFlows(_ context.Context, u *flowspb.UpdateFlows) (*flowspb.FlowsUpdated, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
 	has := c.rules[u.GetInterface()]
-	done := &programpb.FlowsUpdated{}
+	done := &flowspb.FlowsUpdated{}
 	for _, s := range u.GetSteps() {
 		if r := s.GetCreate(); r != nil {
 			if has[r.GetNumber()] != nil {
@@ -188,27 +190,27 @@ func (c *cards) UpdateFlows(_ context.Context, u *programpb.UpdateFlows) (*progr
 		c.turns = append(c.turns, u.GetTurn())
 	}
 	switch u.GetBelief() {
-	case programpb.MarkBelief_BELIEVED:
+	case flowspb.MarkBelief_BELIEVED:
 		c.state[u.GetInterface()].Believed = true
 		c.believe = append(c.believe, u.GetBelief())
-	case programpb.MarkBelief_NOT_BELIEVED:
+	case flowspb.MarkBelief_NOT_BELIEVED:
 		c.state[u.GetInterface()].Believed = false
 		c.believe = append(c.believe, u.GetBelief())
-	case programpb.MarkBelief_BELIEF_KEPT:
+	case flowspb.MarkBelief_BELIEF_KEPT:
 	}
 	return done, nil
 }
 
-func (c *cards) Flows(_ context.Context, iface string) (*programpb.FlowList, error) {
+func (c *cards) Flows(_ context.Context, iface string) (*flowspb.FlowList, error) {
 	state := c.state[iface]
-	list := &programpb.FlowList{Resets: state.GetResets(), Lost: state.GetLost(), Believed: state.GetBelieved()}
+	list := &flowspb.FlowList{Resets: state.GetResets(), Lost: state.GetLost(), Believed: state.GetBelieved()}
 	for n, r := range c.rules[iface] {
-		f := &programpb.FlowState{Number: n}
-		if r.GetAction() == programpb.FlowRule_DROP && r.GetCount() {
+		f := &flowspb.FlowState{Number: n}
+		if r.GetAction() == flowspb.FlowRule_DROP && r.GetCount() {
 			f.Packets, f.Bytes = c.dropped, 100*c.dropped
 		}
 		if c.obeyed {
-			f.Verdict, f.Agreed = programpb.FlowState_EXECUTED, 10
+			f.Verdict, f.Agreed = flowspb.FlowState_EXECUTED, 10
 		}
 		list.Flows = append(list.Flows, f)
 	}
@@ -216,8 +218,8 @@ func (c *cards) Flows(_ context.Context, iface string) (*programpb.FlowList, err
 }
 
 // kinds counts an interface's rules by what they do.
-func (c *cards) kinds(iface string) map[programpb.FlowRule_Action]int {
-	out := map[programpb.FlowRule_Action]int{}
+func (c *cards) kinds(iface string) map[flowspb.FlowRule_Action]int {
+	out := map[flowspb.FlowRule_Action]int{}
 	for _, r := range c.rules[iface] {
 		out[r.GetAction()]++
 	}
@@ -229,7 +231,7 @@ func (c *cards) queues() map[uint32]int {
 	out := map[uint32]int{}
 	for shard := range uint32(128) {
 		for _, r := range c.rules["inside"] {
-			if r.GetAction() != programpb.FlowRule_QUEUE || len(r.GetConds()) != 1 { // others are about classes as well
+			if r.GetAction() != flowspb.FlowRule_QUEUE || len(r.GetConds()) != 1 { // others are about classes as well
 				continue
 			}
 			if cond := r.GetConds()[0]; cond.GetField() == programpb.Field_SRC && shard&cond.GetMask() == cond.GetValue() {
@@ -242,7 +244,7 @@ func (c *cards) queues() map[uint32]int {
 
 // dispatching is an agent's part that has such an engine.
 func dispatching(c *cards) *Dispatch {
-	return New(c, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	return New(c, NewDrops(), func() *controlpb.Stats { return nil }, c.clock, logr.Discard())
 }
 
 // load is what the loader does.

@@ -3,13 +3,14 @@ package offload
 import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // capabilitiesOf is what an engine found out about a device, for the planner. The protocol's numbers for fields, ways of
 // matching and fragments are the planner's.
-func capabilitiesOf(d *programpb.Device) dispatch.Capabilities {
+func capabilitiesOf(d *flowspb.Device) dispatch.Capabilities {
 	f, h := d.GetFlows(), d.GetHash()
 	caps := dispatch.Capabilities{
 		Rules: int(f.GetRules()), Priorities: int(f.GetPriorities()),
@@ -28,25 +29,25 @@ func capabilitiesOf(d *programpb.Device) dispatch.Capabilities {
 }
 
 // shardsOf is the function from flows to shards by which flows are cut.
-func shardsOf(c *programpb.Partitioning) dispatch.Shards {
+func shardsOf(c *controlpb.Partitioning) dispatch.Shards {
 	switch c.GetBy() {
-	case programpb.Partitioning_ADDRESS:
+	case controlpb.Partitioning_ADDRESS:
 		return dispatch.Shards{Dispatcher: dispatch.Flow, AddressShift: int(c.GetBit())}
-	case programpb.Partitioning_RSS:
+	case controlpb.Partitioning_RSS:
 		return dispatch.Shards{Dispatcher: dispatch.RSS}
-	case programpb.Partitioning_HOST:
+	case controlpb.Partitioning_HOST:
 	}
 	return dispatch.Shards{Dispatcher: dispatch.Software}
 }
 
 // partitioningFor is how flows are cut for a function from flows to shards.
-func partitioningFor(s *dispatch.Shards) *programpb.Partitioning {
+func partitioningFor(s *dispatch.Shards) *controlpb.Partitioning {
 	switch s.Dispatcher {
 	case dispatch.Flow:
-		return &programpb.Partitioning{By: programpb.Partitioning_ADDRESS, Bit: uint32(s.AddressShift)}
+		return &controlpb.Partitioning{By: controlpb.Partitioning_ADDRESS, Bit: uint32(s.AddressShift)}
 	case dispatch.RSS:
-		return &programpb.Partitioning{By: programpb.Partitioning_RSS}
+		return &controlpb.Partitioning{By: controlpb.Partitioning_RSS}
 	case dispatch.Software:
 	}
-	return &programpb.Partitioning{By: programpb.Partitioning_HOST}
+	return &controlpb.Partitioning{By: controlpb.Partitioning_HOST}
 }

@@ -16,9 +16,10 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -32,12 +33,12 @@ const (
 // steered is an engine whose devices take flow rules.
 type steered interface {
 	Loading() bool
-	Hello(context.Context) (hello *programpb.HelloReply, life uint64, err error)
-	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
-	Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error)
-	PartitionShards(context.Context, *programpb.Partitioning) (unhashed []string, err error)
-	UpdateFlows(context.Context, *programpb.UpdateFlows) (*programpb.FlowsUpdated, error)
-	Flows(ctx context.Context, iface string) (*programpb.FlowList, error)
+	Hello(context.Context) (hello *controlpb.HelloReply, life uint64, err error)
+	Loads(context.Context) (stats *controlpb.Stats, life uint64, err error)
+	Devices(ctx context.Context, tryRules uint32) (devices []*flowspb.Device, life uint64, err error)
+	PartitionShards(context.Context, *controlpb.Partitioning) (unhashed []string, err error)
+	UpdateFlows(context.Context, *flowspb.UpdateFlows) (*flowspb.FlowsUpdated, error)
+	Flows(ctx context.Context, iface string) (*flowspb.FlowList, error)
 }
 
 // Dispatch has the engine's devices do what they can: drop packets, mark them with their class, give them to their core. What
@@ -51,7 +52,7 @@ type Dispatch struct {
 	clock   clock.PassiveClock
 	log     logr.Logger
 	drops   *Drops
-	classes func() *programpb.Stats // what the classes had so far; nil: not known
+	classes func() *controlpb.Stats // what the classes had so far; nil: not known
 
 	turn  chan struct{} // holds one token: the right to change rules
 	hurry atomic.Bool   // the loader waits for its turn
@@ -68,8 +69,8 @@ type Dispatch struct {
 	cut      dispatch.Shards // how flows are divided, but for how many shards there are
 	workers  int
 	program  *delivery.Program // in force; nil: not known
-	marks    *programpb.Marks  // of the program in force; nil: none are believed
-	ahead    *programpb.Marks  // of the program that is being loaded
+	marks    *flowspb.Marks    // of the program in force; nil: none are believed
+	ahead    *flowspb.Marks    // of the program that is being loaded
 	shards   shardQueues
 	choice   dispatch.Choice
 	chosen   choiceKey
@@ -93,7 +94,7 @@ type State struct {
 }
 
 // New makes the part of an agent that gives rules to devices.
-func New(e steered, drops *Drops, classes func() *programpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
+func New(e steered, drops *Drops, classes func() *controlpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
 	d := &Dispatch{
 		engine: e, drops: drops, classes: classes, clock: c, log: log,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), distrust: map[string]string{}, astray: map[string]string{},
@@ -208,7 +209,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 
 // ask asks what the devices can do; if that cannot be known, it is noted why. A driver may not bear to be tried: then the engine is not asked
 // again, as its end would be taken for the program's fault.
-func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life uint64, err error) {
+func (d *Dispatch) ask(ctx context.Context) (devices []*flowspb.Device, life uint64, err error) {
 	if d.unknown = ""; d.deadly {
 		d.unknown = "the engine ended, or took more than a minute, when it was asked for them"
 		return nil, 0, nil
@@ -247,8 +248,8 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 	if err != nil || len(list.GetFlows()) == 0 {
 		return err
 	}
-	updates := []*programpb.UpdateFlows{
-		{Interface: iface, Belief: programpb.MarkBelief_NOT_BELIEVED},
+	updates := []*flowspb.UpdateFlows{
+		{Interface: iface, Belief: flowspb.MarkBelief_NOT_BELIEVED},
 		{Interface: iface, Steps: wipe(list.GetFlows())},
 	}
 	for _, u := range updates {
@@ -266,7 +267,7 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 }
 
 // adopt tells whether the program in force is known.
-func (d *Dispatch) adopt(known *delivery.Program, stats *programpb.Stats) bool {
+func (d *Dispatch) adopt(known *delivery.Program, stats *controlpb.Stats) bool {
 	hash := engine.HashOf(stats)
 	if d.program != nil && d.program.Hash == hash {
 		return true
@@ -279,7 +280,7 @@ func (d *Dispatch) adopt(known *delivery.Program, stats *programpb.Stats) bool {
 }
 
 // begin is called when a program is in force.
-func (d *Dispatch) begin(p *delivery.Program, marks *programpb.Marks) {
+func (d *Dispatch) begin(p *delivery.Program, marks *flowspb.Marks) {
 	d.program, d.marks = p, marks
 	d.drops.begin(p)
 	d.bind()
@@ -337,7 +338,7 @@ type shardQueues struct {
 }
 
 // look reads the shards' owners. The packets of a program without state may go anywhere.
-func (q *shardQueues) look(s *programpb.Stats, working int, now time.Time) {
+func (q *shardQueues) look(s *controlpb.Stats, working int, now time.Time) {
 	var queues []uint16
 	for _, one := range s.GetShards() {
 		queues = append(queues, uint16(one.GetWorker()))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -41,7 +43,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Partitioning_ADDRESS {
+	if len(c.cuts) != 1 || c.cuts[0].GetBy() != controlpb.Partitioning_ADDRESS {
 		t.Errorf("flows are cut by %v, want by address: devices match any bits of it", c.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherSoftware, "no packet has confirmed yet that net_able executes its flow rules")
@@ -49,7 +51,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 	c.run(d, p, 6)
 	says(t, d, "inside", v1alpha1.DispatcherFlow, "flow rules of net_able choose the core; it drops and marks packets by class")
 	says(t, d, "outside", v1alpha1.DispatcherFlow)
-	if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 {
+	if k := c.kinds("inside"); k[flowspb.FlowRule_DROP] == 0 || k[flowspb.FlowRule_QUEUE] == 0 {
 		t.Errorf("rules: %v, want some that drop and some that choose queues", k)
 	}
 	if !c.state["inside"].GetBelieved() {
@@ -132,26 +134,26 @@ func TestWhatADriverRefusesIsDoneWithout(t *testing.T) {
 
 // refusals are what drivers refuse, and what is left then.
 var refusals = map[string]struct {
-	refuses func(*programpb.FlowRule, int) string
+	refuses func(*flowspb.FlowRule, int) string
 	check   func(t *testing.T, c *cards)
 	says    string
 }{
 	"marks": {
-		func(r *programpb.FlowRule, _ int) string {
+		func(r *flowspb.FlowRule, _ int) string {
 			if r.GetMark() != 0 {
 				return "mark is not supported"
 			}
 			return ""
 		},
 		func(t *testing.T, c *cards) {
-			if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 {
+			if k := c.kinds("inside"); k[flowspb.FlowRule_DROP] == 0 || k[flowspb.FlowRule_QUEUE] == 0 {
 				t.Errorf("rules: %v, want drops and queues", k)
 			}
 		},
 		"flow rules of net_able choose the core; it drops packets by class (no marks: mark is not supported)",
 	},
 	"room": {
-		func(_ *programpb.FlowRule, has int) string {
+		func(_ *flowspb.FlowRule, has int) string {
 			if has >= 12 {
 				return "No space left on device"
 			}
@@ -165,7 +167,7 @@ var refusals = map[string]struct {
 		"(no more than 12 rules: No space left on device)",
 	},
 	"everything": {
-		func(*programpb.FlowRule, int) string { return "Operation not supported" },
+		func(*flowspb.FlowRule, int) string { return "Operation not supported" },
 		func(t *testing.T, c *cards) {
 			if n := len(c.rules["inside"]); n != 0 {
 				t.Errorf("%d rules", n)
@@ -198,7 +200,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 			t.Errorf("rule %v is there when the program changes, and wrong for the new one", r)
 		}
 	}
-	if c.kinds("inside")[programpb.FlowRule_QUEUE] == 0 {
+	if c.kinds("inside")[flowspb.FlowRule_QUEUE] == 0 {
 		t.Error("no rule that chooses queues stayed, although shards stay where they are")
 	}
 	if d.Step(t.Context(), first, 0) != dispatchBusy {
@@ -211,7 +213,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 	ports := map[uint32]bool{}
 	for _, r := range c.rules["inside"] {
 		for _, cond := range r.GetConds() {
-			if r.GetAction() == programpb.FlowRule_DROP && cond.GetField() == programpb.Field_DPORT {
+			if r.GetAction() == flowspb.FlowRule_DROP && cond.GetField() == programpb.Field_DPORT {
 				ports[cond.GetValue()] = true
 			}
 		}
@@ -221,7 +223,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 	}
 	drops := 0
 	for n, r := range at {
-		if r.GetAction() != programpb.FlowRule_DROP {
+		if r.GetAction() != flowspb.FlowRule_DROP {
 			continue
 		}
 		drops++
@@ -301,7 +303,7 @@ func TestAfterARestartOrAResetAllRulesAreMadeAgain(t *testing.T) {
 
 	c.state["inside"].Resets, c.state["inside"].Lost = 1, "No space left on device"
 	for n, r := range c.rules["inside"] {
-		if r.GetAction() == programpb.FlowRule_PASS || r.GetMark() != 0 {
+		if r.GetAction() == flowspb.FlowRule_PASS || r.GetMark() != 0 {
 			delete(c.rules["inside"], n) // drops stand alone now
 		}
 	}
@@ -333,7 +335,7 @@ func TestRulesThatAreFoundLostWhenTheyAreToGoAreNotTakenOutAgain(t *testing.T) {
 			t.Errorf("rule %v marks", r)
 		}
 	}
-	if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 || len(inside.table.rules) != len(c.rules["inside"]) {
+	if k := c.kinds("inside"); k[flowspb.FlowRule_DROP] == 0 || k[flowspb.FlowRule_QUEUE] == 0 || len(inside.table.rules) != len(c.rules["inside"]) {
 		t.Errorf("rules: %v, want drops and queues, and all %d that the agent knows of", k, len(inside.table.rules))
 	}
 }
@@ -352,7 +354,7 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 	if got := c.kinds("inside"); !maps.Equal(got, want) {
 		t.Errorf("rules %v, want %v as before", got, want)
 	}
-	if len(c.believe) == 0 || c.believe[0] != programpb.MarkBelief_NOT_BELIEVED {
+	if len(c.believe) == 0 || c.believe[0] != flowspb.MarkBelief_NOT_BELIEVED {
 		t.Error("marks are believed while rules are taken out in any order")
 	}
 	for _, r := range c.rules["inside"] {
@@ -367,7 +369,7 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 
 func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
-	c.hello.Partitioning = &programpb.Partitioning{By: programpb.Partitioning_ADDRESS, Bit: 8} // by its flags, and it has its program
+	c.hello.Partitioning = &controlpb.Partitioning{By: controlpb.Partitioning_ADDRESS, Bit: 8} // by its flags, and it has its program
 	c.hash, _ = hex.DecodeString(p.Hash)
 	d := dispatching(c)
 	c.run(d, p, 3)
@@ -375,7 +377,7 @@ func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
 	found := 0
 	for _, r := range c.rules["inside"] {
 		for _, cond := range r.GetConds() {
-			if r.GetAction() == programpb.FlowRule_QUEUE && cond.GetField() == programpb.Field_SRC {
+			if r.GetAction() == flowspb.FlowRule_QUEUE && cond.GetField() == programpb.Field_SRC {
 				found++
 				if cond.GetMask() != 0x40<<8 {
 					t.Errorf("rule %v: want bit 14 of the source address, which tells the halves of 128 shards from bit 8 on", r)
@@ -432,7 +434,7 @@ func TestWithOneCoreDevicesDropAndMarkAndWhatTheyLackIsSaid(t *testing.T) {
 	if len(c.cuts) != 0 {
 		t.Errorf("flows are cut by %v for one core", c.cuts)
 	}
-	if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] != 0 {
+	if k := c.kinds("inside"); k[flowspb.FlowRule_DROP] == 0 || k[flowspb.FlowRule_QUEUE] != 0 {
 		t.Errorf("rules: %v, want drops and no queues", k)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherFlow, "one core takes all packets; net_able drops and marks packets by class")
@@ -443,12 +445,12 @@ func TestWithOneCoreDevicesDropAndMarkAndWhatTheyLackIsSaid(t *testing.T) {
 func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowCapabilities{Refused: "Function not implemented"}
+		device.Flows = &flowspb.FlowCapabilities{Refused: "Function not implemented"}
 	}
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Partitioning_RSS {
+	if len(c.cuts) != 1 || c.cuts[0].GetBy() != controlpb.Partitioning_RSS {
 		t.Fatalf("flows are cut by %v, want by RSS", c.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherRSS, "hashes flows to their cores (no flow: the device takes no flow rules: Function not implemented)")
@@ -464,7 +466,7 @@ func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
 func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowCapabilities{}
+		device.Flows = &flowspb.FlowCapabilities{}
 	}
 	c.unhash = []string{"", "it hashes with a key of its own"}
 	d := dispatching(c)
@@ -475,7 +477,7 @@ func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
 	c.restart()
 	c.unhash = []string{"this one too", "it hashes with a key of its own"}
 	c.load(d, p)
-	if last := c.cuts[len(c.cuts)-1]; last.GetBy() != programpb.Partitioning_HOST {
+	if last := c.cuts[len(c.cuts)-1]; last.GetBy() != controlpb.Partitioning_HOST {
 		t.Errorf("no device hashes, and flows are cut by %v", last)
 	}
 }
@@ -485,16 +487,16 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
-	n := uint64(c.kinds("inside")[programpb.FlowRule_DROP])
-	all := n + uint64(c.kinds("outside")[programpb.FlowRule_DROP])
+	n := uint64(c.kinds("inside")[flowspb.FlowRule_DROP])
+	all := n + uint64(c.kinds("outside")[flowspb.FlowRule_DROP])
 	c.dropped = 1000
 	c.run(d, p, 6)
-	merged := func() *programpb.Stats {
-		s := &programpb.Stats{Hash: c.hash, Ports: []*programpb.PortStats{{Interface: "inside", RxPackets: 5}}}
+	merged := func() *controlpb.Stats {
+		s := &controlpb.Stats{Hash: c.hash, Ports: []*controlpb.PortStats{{Interface: "inside", RxPackets: 5}}}
 		d.drops.MergeInto(s)
 		return s
 	}
-	sum := func(s *programpb.Stats) (packets uint64) {
+	sum := func(s *controlpb.Stats) (packets uint64) {
 		for _, drop := range s.GetDrops() {
 			packets += drop.GetPackets()
 		}

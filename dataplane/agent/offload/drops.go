@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -115,7 +116,7 @@ func (d *Drops) of(iface string) Count {
 }
 
 // MergeInto adds what devices dropped to what the engine counted, as if the packets had come to it.
-func (d *Drops) MergeInto(s *programpb.Stats) {
+func (d *Drops) MergeInto(s *controlpb.Stats) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range s.GetPorts() {
@@ -136,12 +137,12 @@ func (d *Drops) MergeInto(s *programpb.Stats) {
 	d.mergeClasses(s)
 }
 
-func (d *Drops) mergeDrops(s *programpb.Stats) {
+func (d *Drops) mergeDrops(s *controlpb.Stats) {
 	for _, id := range slices.SortedFunc(maps.Keys(d.reasons), dropID.compare) {
 		n := d.reasons[id]
-		i := slices.IndexFunc(s.GetDrops(), func(r *programpb.DropStats) bool { return id == dropID{r.GetKind(), r.GetReason()} })
+		i := slices.IndexFunc(s.GetDrops(), func(r *controlpb.DropStats) bool { return id == dropID{r.GetKind(), r.GetReason()} })
 		if i < 0 {
-			s.Drops = append(s.Drops, &programpb.DropStats{Reason: id.reason, Kind: id.kind})
+			s.Drops = append(s.Drops, &controlpb.DropStats{Reason: id.reason, Kind: id.kind})
 			i = len(s.Drops) - 1
 		}
 		s.Drops[i].Packets += n.Packets
@@ -149,21 +150,21 @@ func (d *Drops) mergeDrops(s *programpb.Stats) {
 	}
 }
 
-func (d *Drops) mergeClasses(s *programpb.Stats) {
-	at := make(map[classID]*programpb.ClassStats, len(s.GetClasses()))
+func (d *Drops) mergeClasses(s *controlpb.Stats) {
+	at := make(map[classID]*controlpb.ClassStats, len(s.GetClasses()))
 	for _, c := range s.GetClasses() {
 		at[classID{c.GetSegment(), c.GetClass()}] = c
 	}
 	for id, n := range d.classes {
 		c := at[id]
 		if c == nil {
-			c = &programpb.ClassStats{Segment: id.segment, Class: id.class}
+			c = &controlpb.ClassStats{Segment: id.segment, Class: id.class}
 			s.Classes = append(s.Classes, c)
 		}
 		c.Packets += n.Packets
 		c.Bytes += n.Bytes
 	}
-	slices.SortFunc(s.Classes, func(a, b *programpb.ClassStats) int {
+	slices.SortFunc(s.Classes, func(a, b *controlpb.ClassStats) int {
 		return cmp.Or(cmp.Compare(a.GetSegment(), b.GetSegment()), cmp.Compare(a.GetClass(), b.GetClass()))
 	})
 }

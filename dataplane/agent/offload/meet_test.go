@@ -12,14 +12,15 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
-	d := New(&old{c}, NewDrops(), func() *programpb.Stats { return nil }, c.clock, dispatching(c).log)
+	d := New(&old{c}, NewDrops(), func() *controlpb.Stats { return nil }, c.clock, dispatching(c).log)
 	c.load(d, p)
 	c.run(d, p, 3)
 	if s := d.State(); len(s.Ports) != 0 || !strings.Contains(s.Unknown, "asks nothing that this engine knows") {
@@ -30,7 +31,7 @@ func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
 func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	mortal := &fragile{cards: c, devices: io.EOF}
-	d := New(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d := New(mortal, NewDrops(), func() *controlpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
 	}
@@ -44,15 +45,15 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 
 	c = newCards(t, 2)
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowCapabilities{}
+		device.Flows = &flowspb.FlowCapabilities{}
 	}
 	mortal = &fragile{cards: c, cut: &control.EngineError{Request: "cut shards", Message: "interface inside: device does not start"}}
-	d = New(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d = New(mortal, NewDrops(), func() *controlpb.Stats { return nil }, c.clock, logr.Discard())
 	c.load(d, p)
 	c.restart()
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(mortal.cuts) != 1 || mortal.cuts[0].GetBy() != programpb.Partitioning_HOST {
+	if len(mortal.cuts) != 1 || mortal.cuts[0].GetBy() != controlpb.Partitioning_HOST {
 		t.Errorf("the next engine was asked to cut by %v, want by host", mortal.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherSoftware, "a port could not be restarted to hash", "device does not start")
@@ -61,7 +62,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	early := &fragile{cards: c, devices: fmt.Errorf("devices: %w: EOF", control.ErrOver)}
-	d := New(early, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d := New(early, NewDrops(), func() *controlpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
 	}
@@ -69,7 +70,7 @@ func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
 	c.restart()
 	early.devices, early.cut = nil, fmt.Errorf("cut shards: %w: EOF", control.ErrOver)
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowCapabilities{}
+		device.Flows = &flowspb.FlowCapabilities{}
 	}
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
@@ -89,15 +90,15 @@ type fragile struct {
 	asked        int
 }
 
-func (f *fragile) Devices(ctx context.Context, n uint32) ([]*programpb.Device, uint64, error) {
+func (f *fragile) Devices(ctx context.Context, n uint32) ([]*flowspb.Device, uint64, error) {
 	if f.asked++; f.devices != nil {
 		return nil, f.life, f.devices
 	}
 	return f.cards.Devices(ctx, n)
 }
 
-func (f *fragile) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
-	if cut.GetBy() == programpb.Partitioning_RSS && f.cut != nil {
+func (f *fragile) PartitionShards(ctx context.Context, cut *controlpb.Partitioning) ([]string, error) {
+	if cut.GetBy() == controlpb.Partitioning_RSS && f.cut != nil {
 		return nil, f.cut
 	}
 	return f.cards.PartitionShards(ctx, cut)
@@ -105,9 +106,9 @@ func (f *fragile) PartitionShards(ctx context.Context, cut *programpb.Partitioni
 
 func TestOfRulesThatAreNotKnownDropsAreTakenOutFirst(t *testing.T) {
 	var table ruleTable
-	var flows []*programpb.FlowState
+	var flows []*flowspb.FlowState
 	for _, kind := range []dispatch.ActionKind{dispatch.Drop, dispatch.Pass, dispatch.ToQueue, dispatch.Drop, dispatch.Jump} {
-		flows = append(flows, &programpb.FlowState{Number: table.next(dispatch.Rule{Action: dispatch.Action{Kind: kind}})})
+		flows = append(flows, &flowspb.FlowState{Number: table.next(dispatch.Rule{Action: dispatch.Action{Kind: kind}})})
 	}
 	var kinds []dispatch.ActionKind
 	for _, s := range wipe(flows) {
@@ -122,6 +123,6 @@ func TestOfRulesThatAreNotKnownDropsAreTakenOutFirst(t *testing.T) {
 // old is an engine that does not tell what its devices can do.
 type old struct{ *cards }
 
-func (o *old) Devices(context.Context, uint32) ([]*programpb.Device, uint64, error) {
+func (o *old) Devices(context.Context, uint32) ([]*flowspb.Device, uint64, error) {
 	return nil, o.life, &control.EngineError{Request: "devices", Message: "request 3 asks nothing that this engine knows"}
 }

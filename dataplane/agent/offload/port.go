@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Bounds of the trust in a device.
@@ -47,7 +48,7 @@ type port struct {
 	marked  bool // … and some mark
 	told    bool // the engine believes its marks
 
-	before  *programpb.PortStats // the last counters
+	before  *controlpb.PortStats // the last counters
 	doubts  []time.Time
 	astray  []time.Time // hashing seconds that were wrong
 	stayed  time.Time   // shards' queues of the last counters
@@ -58,13 +59,13 @@ type port struct {
 // planKey is what a plan depends on, beside weights.
 type planKey struct {
 	program *delivery.Program
-	marks   *programpb.Marks
+	marks   *flowspb.Marks
 	steered bool
 	version int
 	bits    int
 }
 
-func newPort(d *programpb.Device) *port {
+func newPort(d *flowspb.Device) *port {
 	return &port{name: d.GetInterface(), device: d.GetDevice(), driver: d.GetDriver(), caps: capabilitiesOf(d), index: -1, counted: map[uint32]Count{}}
 }
 
@@ -78,13 +79,13 @@ func (p *port) distrust(why string) {
 }
 
 // Contradictions are packets that came as the rules say they cannot.
-func Contradictions(s *programpb.PortStats) uint64 {
+func Contradictions(s *controlpb.PortStats) uint64 {
 	return s.GetFlowUndropped() + s.GetFlowMisqueued() + s.GetFlowMismarked() + s.GetMisclassified()
 }
 
 // judge compares what packets showed of the device since the last time with what its driver says. It returns why the device is not to be
 // trusted; empty if nothing is wrong, or not wrong for long enough.
-func (p *port) judge(now time.Time, s *programpb.PortStats) string {
+func (p *port) judge(now time.Time, s *controlpb.PortStats) string {
 	before := p.before
 	p.before = s
 	if before == nil || Contradictions(s) <= Contradictions(before) {
@@ -99,7 +100,7 @@ func (p *port) judge(now time.Time, s *programpb.PortStats) string {
 }
 
 // judgeHash does so with a device that is to hash packets to their cores, between two readings of the same owners of shards.
-func (p *port) judgeHash(now time.Time, before, s *programpb.PortStats) string {
+func (p *port) judgeHash(now time.Time, before, s *controlpb.PortStats) string {
 	received, strays := s.GetRxPackets()-before.GetRxPackets(), s.GetStrays()-before.GetStrays()
 	if received < hashedLeast || float64(strays) < hashedWrong*float64(received) {
 		return ""

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // readRules reads what a port's rules did: what they dropped is counted, and what was seen of them is noted. Rules that the
@@ -32,7 +32,7 @@ func (d *Dispatch) readRules(ctx context.Context, p *port) error {
 			continue
 		}
 		has[f.GetNumber()] = true
-		p.seen = p.seen || f.GetVerdict() == programpb.FlowState_EXECUTED
+		p.seen = p.seen || f.GetVerdict() == flowspb.FlowState_EXECUTED
 		p.marked = p.marked || r.Action.Mark != 0 && f.GetAgreed() > 0
 		d.countDrops(p, f, &r)
 	}
@@ -47,7 +47,7 @@ func (d *Dispatch) readRules(ctx context.Context, p *port) error {
 }
 
 // countDrops counts what a rule has dropped since the last reading as what it was dropped for.
-func (d *Dispatch) countDrops(p *port, f *programpb.FlowState, r *dispatch.Rule) {
+func (d *Dispatch) countDrops(p *port, f *flowspb.FlowState, r *dispatch.Rule) {
 	if r.Action.Kind != dispatch.Drop || p.index < 0 {
 		return
 	}
@@ -63,7 +63,7 @@ func (d *Dispatch) believe(ctx context.Context, p *port) error {
 	if p.told || !p.marked || d.marks == nil || p.before.GetMisclassified() > 0 || Contradictions(p.before) > 0 {
 		return nil
 	}
-	_, err := d.engine.UpdateFlows(ctx, &programpb.UpdateFlows{Interface: p.name, Belief: programpb.MarkBelief_BELIEVED})
+	_, err := d.engine.UpdateFlows(ctx, &flowspb.UpdateFlows{Interface: p.name, Belief: flowspb.MarkBelief_BELIEVED})
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", p.name, err)
 	}

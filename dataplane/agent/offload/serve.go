@@ -7,13 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // serve looks after a port once.
-func (d *Dispatch) serve(ctx context.Context, p *port, stats *programpb.Stats) error {
+func (d *Dispatch) serve(ctx context.Context, p *port, stats *controlpb.Stats) error {
 	now := d.clock.Now()
 	d.watch(p, stats, now)
 	if now.Sub(p.read) >= lookAtRules || !p.seen {
@@ -44,7 +45,7 @@ func (d *Dispatch) steers(p *port) bool {
 }
 
 // watch judges what the port's device does.
-func (d *Dispatch) watch(p *port, stats *programpb.Stats, now time.Time) {
+func (d *Dispatch) watch(p *port, stats *controlpb.Stats, now time.Time) {
 	for _, s := range stats.GetPorts() {
 		if s.GetInterface() != p.name {
 			continue
@@ -70,7 +71,7 @@ func (d *Dispatch) watch(p *port, stats *programpb.Stats, now time.Time) {
 }
 
 // input is what a port's plan for a program is computed from.
-func (d *Dispatch) input(p *port, program *delivery.Program, index int, shards dispatch.Shards, marks *programpb.Marks, queues []uint16) *dispatch.Input {
+func (d *Dispatch) input(p *port, program *delivery.Program, index int, shards dispatch.Shards, marks *flowspb.Marks, queues []uint16) *dispatch.Input {
 	in := &dispatch.Input{
 		Program: program.Program, Interface: uint32(index), Capabilities: p.caps, Weights: p.weights, Shards: shards, Generation: marks.GetGeneration(),
 	}
@@ -134,9 +135,9 @@ func (d *Dispatch) follow(ctx context.Context, p *port) error {
 			p.plan = nil // some rules about classes have to make room
 			return nil
 		}
-		var turn *programpb.FlowTurn
+		var turn *flowspb.FlowTurn
 		if d.shards.state {
-			turn = &programpb.FlowTurn{Shard: uint32(shard), From: uint32(p.queues[shard])}
+			turn = &flowspb.FlowTurn{Shard: uint32(shard), From: uint32(p.queues[shard])}
 		}
 		steps, _ := dispatch.Update(p.table.rules, plan, &p.caps, false)
 		p.plan, p.queues = plan, queues
@@ -149,14 +150,14 @@ func (d *Dispatch) follow(ctx context.Context, p *port) error {
 }
 
 // run has a port's device take steps; of a turn all at once. It tells whether it took them all.
-func (d *Dispatch) run(ctx context.Context, p *port, steps []dispatch.Step, turn *programpb.FlowTurn) (all bool, err error) {
+func (d *Dispatch) run(ctx context.Context, p *port, steps []dispatch.Step, turn *flowspb.FlowTurn) (all bool, err error) {
 	most := stepsAtOnce
 	if turn != nil {
 		most = max(len(steps), 1)
 	}
 	for some := range slices.Chunk(steps, most) {
 		request, numbers := p.table.request(some, p.plan != nil && p.plan.Count)
-		done, err := d.engine.UpdateFlows(ctx, &programpb.UpdateFlows{Interface: p.name, Steps: request, Turn: turn})
+		done, err := d.engine.UpdateFlows(ctx, &flowspb.UpdateFlows{Interface: p.name, Steps: request, Turn: turn})
 		if err != nil {
 			return false, fmt.Errorf("interface %s: %w", p.name, err)
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Before makes the devices ready for another program: rules that are not right for both are taken out. If the engine has no
 // program yet, flows are cut for the strongest dispatcher that its devices can do with this one. It returns how the program's marks
 // will be written. Nobody else changes rules before After, which is called in any case.
-func (d *Dispatch) Before(ctx context.Context, next *delivery.Program, first bool) (*programpb.Marks, error) {
+func (d *Dispatch) Before(ctx context.Context, next *delivery.Program, first bool) (*flowspb.Marks, error) {
 	d.hurry.Store(true)
 	<-d.turn // held for some hundred steps, or a plan
 	d.hurry.Store(false)
@@ -109,7 +109,7 @@ func (d *Dispatch) unhash(why []string) (news bool) {
 }
 
 // nextMarks is how the marks of the next program are written: so that each device that marks has room for them.
-func (d *Dispatch) nextMarks() *programpb.Marks {
+func (d *Dispatch) nextMarks() *flowspb.Marks {
 	bits := 0
 	for _, p := range d.ports {
 		if b := p.caps.MarkBits; p.caps.Rules > 0 && b > dispatch.GenerationBits && (bits == 0 || b < bits) {
@@ -123,7 +123,7 @@ func (d *Dispatch) nextMarks() *programpb.Marks {
 	if d.marks != nil {
 		generation = (d.marks.GetGeneration() + 1) % dispatch.Generations
 	}
-	return &programpb.Marks{Generation: generation, Shift: uint32(bits - dispatch.GenerationBits)}
+	return &flowspb.Marks{Generation: generation, Shift: uint32(bits - dispatch.GenerationBits)}
 }
 
 // prepare takes the rules of a port out that are not right for the next program as well.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -65,16 +66,16 @@ func (t *ruleTable) byNumber() map[uint32]dispatch.Rule {
 }
 
 // request is the engine's words for steps, and the numbers of their rules.
-func (t *ruleTable) request(steps []dispatch.Step, count bool) (out []*programpb.FlowStep, numbers []uint32) {
+func (t *ruleTable) request(steps []dispatch.Step, count bool) (out []*flowspb.FlowStep, numbers []uint32) {
 	for _, s := range steps {
 		var number uint32
-		var step programpb.FlowStep
+		var step flowspb.FlowStep
 		if s.Kind == dispatch.Create {
 			number = t.next(s.Rule)
-			step.Step = &programpb.FlowStep_Create{Create: flowRule(s.Rule, number, count)}
+			step.Step = &flowspb.FlowStep_Create{Create: flowRule(s.Rule, number, count)}
 		} else {
 			number = t.numbers[s.Rule]
-			step.Step = &programpb.FlowStep_Destroy{Destroy: number}
+			step.Step = &flowspb.FlowStep_Destroy{Destroy: number}
 		}
 		out, numbers = append(out, &step), append(numbers, number)
 	}
@@ -82,10 +83,10 @@ func (t *ruleTable) request(steps []dispatch.Step, count bool) (out []*programpb
 }
 
 // flowRule is a rule in the engine's words. Only drops are counted: software counts all else.
-func flowRule(r dispatch.Rule, number uint32, count bool) *programpb.FlowRule {
-	f := &programpb.FlowRule{
+func flowRule(r dispatch.Rule, number uint32, count bool) *flowspb.FlowRule {
+	f := &flowspb.FlowRule{
 		Number: number, Table: uint32(r.Table), Priority: uint32(r.Priority),
-		Action: programpb.FlowRule_Action(r.Action.Kind), Queue: uint32(r.Action.Queue), Mark: r.Action.Mark,
+		Action: flowspb.FlowRule_Action(r.Action.Kind), Queue: uint32(r.Action.Queue), Mark: r.Action.Mark,
 		Count: count && r.Action.Kind == dispatch.Drop,
 	}
 	if r.Match.DstMAC != (dispatch.MAC{}) {
@@ -93,19 +94,19 @@ func flowRule(r dispatch.Rule, number uint32, count bool) *programpb.FlowRule {
 	}
 	for i, c := range r.Match.Conds {
 		if !c.Any() {
-			f.Conds = append(f.Conds, &programpb.FlowCond{Field: programpb.Field(i), Value: c.Value, Mask: c.Mask, Last: c.Last})
+			f.Conds = append(f.Conds, &flowspb.FlowCond{Field: programpb.Field(i), Value: c.Value, Mask: c.Mask, Last: c.Last})
 		}
 	}
 	return f
 }
 
 // wipe are the steps that take out rules of which only the numbers are known, drops first: of the others marks must not be believed any more.
-func wipe(flows []*programpb.FlowState) []*programpb.FlowStep {
+func wipe(flows []*flowspb.FlowState) []*flowspb.FlowStep {
 	flows = slices.Clone(flows)
-	slices.SortFunc(flows, func(a, b *programpb.FlowState) int { return cmp.Compare(b.GetNumber(), a.GetNumber()) })
-	var out []*programpb.FlowStep
+	slices.SortFunc(flows, func(a, b *flowspb.FlowState) int { return cmp.Compare(b.GetNumber(), a.GetNumber()) })
+	var out []*flowspb.FlowStep
 	for _, f := range flows {
-		out = append(out, &programpb.FlowStep{Step: &programpb.FlowStep_Destroy{Destroy: f.GetNumber()}})
+		out = append(out, &flowspb.FlowStep{Step: &flowspb.FlowStep_Destroy{Destroy: f.GetNumber()}})
 	}
 	return out
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // An engine that dies this often this soon after it got a program died of the program.
@@ -50,7 +51,7 @@ type State struct {
 	Program  *delivery.Program // in force; nil if it is not known what the hash stands for
 	Since    time.Time         // when the agent loaded it; zero: it ran before the agent did
 	Refused  error             // why the wanted program is not in force
-	Loaded   *programpb.Loaded // what the engine said of the last load
+	Loaded   *controlpb.Loaded // what the engine said of the last load
 	Loads    uint64            // programs loaded
 	Refusals uint64            // programs refused
 	Empty    uint64            // engines met that had no program: a new life
@@ -83,7 +84,7 @@ type Loader struct {
 
 // swapper prepares the engine's devices for another program, and has them follow it.
 type swapper interface {
-	Before(ctx context.Context, next *delivery.Program, first bool) (*programpb.Marks, error)
+	Before(ctx context.Context, next *delivery.Program, first bool) (*flowspb.Marks, error)
 	After(loaded *delivery.Program)
 }
 
@@ -275,8 +276,8 @@ func (k *Loader) choose(inForce string, wanted Wanted) *delivery.Program {
 }
 
 // exchange puts a program into force, with what the engine's devices have to do with it. The program is on trial from when the engine gets it.
-func (k *Loader) exchange(ctx context.Context, p *delivery.Program, first bool) (loaded *programpb.Loaded, err error) {
-	var marks *programpb.Marks
+func (k *Loader) exchange(ctx context.Context, p *delivery.Program, first bool) (loaded *controlpb.Loaded, err error) {
+	var marks *flowspb.Marks
 	if k.devices != nil {
 		marks, err = k.devices.Before(ctx, p, first)
 	}

@@ -14,8 +14,9 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
@@ -31,7 +32,7 @@ type bench struct {
 // noDrops is devices that drop nothing.
 type noDrops struct{}
 
-func (noDrops) MergeInto(*programpb.Stats) {}
+func (noDrops) MergeInto(*controlpb.Stats) {}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -216,7 +217,7 @@ type deadlyDevices struct {
 	times  int
 }
 
-func (d *deadlyDevices) Before(context.Context, *delivery.Program, bool) (*programpb.Marks, error) {
+func (d *deadlyDevices) Before(context.Context, *delivery.Program, bool) (*flowspb.Marks, error) {
 	if d.times == 0 {
 		return nil, nil
 	}

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Tables of routes are files beside the programs that name them: each named by its hash, with the number of its routes in four bytes, the most
@@ -47,7 +47,7 @@ func (s *Store) readTable(name string) (t delivery.RouteTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	var change programpb.FibChange
+	var change controlpb.FibChange
 	if len(b) < 4 {
 		return t, fmt.Errorf("%s has %d bytes, want at least 4", name, len(b))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -36,10 +36,10 @@ const (
 type sharer interface {
 	transfer.Giver
 	Loading() bool
-	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
-	Addresses(context.Context) ([]*programpb.Address, error)
-	AssignShards(context.Context, *programpb.AssignShards) error
-	SetPeers(context.Context, *programpb.SetPeers) error
+	Loads(context.Context) (stats *controlpb.Stats, life uint64, err error)
+	Addresses(context.Context) ([]*controlpb.Address, error)
+	AssignShards(context.Context, *controlpb.AssignShards) error
+	SetPeers(context.Context, *controlpb.SetPeers) error
 }
 
 // Sharing has the shards of the chain's state where the operator wants them, among the pods of the chain.
@@ -56,9 +56,9 @@ type Sharing struct {
 	// Of Step alone.
 	life     uint64               // the connection by which the engine was told:
 	keyed    bool                 // the key,
-	told     *programpb.SetPeers  // the peers, and who is the front
+	told     *controlpb.SetPeers  // the peers, and who is the front
 	program  string               // and of which program addresses are
-	addrs    []*programpb.Address //
+	addrs    []*controlpb.Address //
 	failures int                  // in a row
 	retry    wait.Backoff         // between them
 	resume   time.Time            // after them,
@@ -69,7 +69,7 @@ type Sharing struct {
 
 // State is what sharing has come to.
 type State struct {
-	Addresses []*programpb.Address
+	Addresses []*controlpb.Address
 	Failed    error // why shards are not where they are wanted
 	Failures  int   // in a row
 }
@@ -170,14 +170,14 @@ func (s *Sharing) share(ctx context.Context, instance *v1alpha1.ChainInstance) e
 }
 
 // resolve ends transfers that an agent before this one began. Busy: there was one, or one comes.
-func (s *Sharing) resolve(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) (busy bool, err error) {
+func (s *Sharing) resolve(ctx context.Context, stats *controlpb.Stats, w *wantedPlaces) (busy bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
 	for _, shard := range stats.GetShards() {
-		if shard.GetPlace() == programpb.ShardPlace_SHARD_TAKING {
+		if shard.GetPlace() == controlpb.ShardPlace_SHARD_TAKING {
 			busy = true
 		}
-		if shard.GetPlace() != programpb.ShardPlace_SHARD_GIVING {
+		if shard.GetPlace() != controlpb.ShardPlace_SHARD_GIVING {
 			continue
 		}
 		peer, known := w.peer(shard.GetPeer())
@@ -195,7 +195,7 @@ func (s *Sharing) resolve(ctx context.Context, stats *programpb.Stats, w *wanted
 
 // tell has the engine know its peers, and whether it is the front. It comes before all that a peer which is gone could hold up.
 func (s *Sharing) tell(ctx context.Context, w *wantedPlaces) error {
-	peers := &programpb.SetPeers{Peers: w.peers, Front: w.front}
+	peers := &controlpb.SetPeers{Peers: w.peers, Front: w.front}
 	if s.told != nil && proto.Equal(s.told, peers) {
 		return nil
 	}
@@ -210,18 +210,18 @@ func (s *Sharing) tell(ctx context.Context, w *wantedPlaces) error {
 }
 
 // rekey has the engine know the chain's key.
-func (s *Sharing) rekey(ctx context.Context, stats *programpb.Stats) error {
+func (s *Sharing) rekey(ctx context.Context, stats *controlpb.Stats) error {
 	if s.keyed {
 		return nil
 	}
-	err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE).Numbers(), Key: s.key})
+	err := s.engine.AssignShards(ctx, &controlpb.AssignShards{Shards: at(stats, controlpb.ShardPlace_SHARD_HERE).Numbers(), Key: s.key})
 	s.keyed = err == nil
 	return err
 }
 
 // begin takes shards of its own that nobody has. A peer that does not answer may have them; one without an address has no pod.
-func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
-	missing := at(stats, programpb.ShardPlace_SHARD_AWAY).And(w.own)
+func (s *Sharing) begin(ctx context.Context, stats *controlpb.Stats, w *wantedPlaces) error {
+	missing := at(stats, controlpb.ShardPlace_SHARD_AWAY).And(w.own)
 	again := slices.Clone(w.spec)
 	slices.Reverse(again) // one that moved from a peer that was not asked yet to one that was is seen there
 	for _, p := range append(slices.Clone(w.spec), again...) {
@@ -236,7 +236,7 @@ func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPl
 			return fmt.Errorf("shards of %s: it has %d, this engine %d: they run different programs", p.Name, len(places), len(stats.GetShards()))
 		}
 		for n, place := range places {
-			if place != programpb.ShardPlace_SHARD_AWAY {
+			if place != controlpb.ShardPlace_SHARD_AWAY {
 				missing = missing.Without(shard.Of(n))
 			}
 		}
@@ -245,13 +245,13 @@ func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPl
 		return nil
 	}
 	s.log.Info("shards that nobody has begin here", "shards", missing.Len())
-	return s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE).Or(missing).Numbers()})
+	return s.engine.AssignShards(ctx, &controlpb.AssignShards{Shards: at(stats, controlpb.ShardPlace_SHARD_HERE).Or(missing).Numbers()})
 }
 
 // give hands over what is to be others'.
-func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
+func (s *Sharing) give(ctx context.Context, stats *controlpb.Stats, w *wantedPlaces) error {
 	for i, p := range w.spec {
-		theirs := at(stats, programpb.ShardPlace_SHARD_HERE).Without(w.own).And(shard.Of(w.peers[i].GetShards()...))
+		theirs := at(stats, controlpb.ShardPlace_SHARD_HERE).Without(w.own).And(shard.Of(w.peers[i].GetShards()...))
 		if p.Address == "" {
 			continue
 		}
@@ -274,7 +274,7 @@ func (s *Sharing) giveTo(ctx context.Context, shards shard.Set, to transfer.Peer
 }
 
 // at are the shards at a place.
-func at(stats *programpb.Stats, place programpb.ShardPlace) shard.Set {
+func at(stats *controlpb.Stats, place controlpb.ShardPlace) shard.Set {
 	var set shard.Set
 	for i, s := range stats.GetShards() {
 		if s.GetPlace() == place {
@@ -289,7 +289,7 @@ type wantedPlaces struct {
 	own   shard.Set
 	front bool
 	spec  []v1alpha1.InstancePeer
-	peers []*programpb.Peer // in the order of spec
+	peers []*controlpb.Peer // in the order of spec
 }
 
 func (w *wantedPlaces) peer(name string) (v1alpha1.InstancePeer, bool) {
@@ -316,13 +316,13 @@ func wantedShards(i *v1alpha1.ChainInstance, shards int) (*wantedPlaces, error) 
 		if err != nil {
 			return nil, fmt.Errorf("peer %s: shards: %w", p.Name, err)
 		}
-		peer := &programpb.Peer{Name: p.Name, Shards: theirs.And(has).Numbers()}
+		peer := &controlpb.Peer{Name: p.Name, Shards: theirs.And(has).Numbers()}
 		for _, f := range p.Interfaces {
 			mac, err := net.ParseMAC(string(f.MAC))
 			if err != nil {
 				return nil, fmt.Errorf("peer %s: interface %s: %w", p.Name, f.Name, err)
 			}
-			peer.Interfaces = append(peer.Interfaces, &programpb.PeerInterface{Name: string(f.Name), Mac: mac})
+			peer.Interfaces = append(peer.Interfaces, &controlpb.PeerInterface{Name: string(f.Name), Mac: mac})
 		}
 		w.peers = append(w.peers, peer)
 	}

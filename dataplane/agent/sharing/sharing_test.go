@@ -19,8 +19,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -93,7 +93,7 @@ func (s *sharedPod) has(want string) {
 	}
 	var here shard.Set
 	for i, p := range places {
-		if p == programpb.ShardPlace_SHARD_HERE {
+		if p == controlpb.ShardPlace_SHARD_HERE {
 			here.Add(i)
 		}
 	}
@@ -245,21 +245,21 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 type told struct {
 	sharer
 	shards int
-	peers  []*programpb.SetPeers
+	peers  []*controlpb.SetPeers
 }
 
 func (e *told) Loading() bool                                               { return false }
-func (e *told) Addresses(context.Context) ([]*programpb.Address, error)     { return nil, nil }
-func (e *told) AssignShards(context.Context, *programpb.AssignShards) error { return nil }
-func (e *told) Loads(context.Context) (s *programpb.Stats, life uint64, err error) {
-	s = &programpb.Stats{}
+func (e *told) Addresses(context.Context) ([]*controlpb.Address, error)     { return nil, nil }
+func (e *told) AssignShards(context.Context, *controlpb.AssignShards) error { return nil }
+func (e *told) Loads(context.Context) (s *controlpb.Stats, life uint64, err error) {
+	s = &controlpb.Stats{}
 	for range e.shards {
-		s.Shards = append(s.Shards, &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY})
+		s.Shards = append(s.Shards, &controlpb.ShardStats{Place: controlpb.ShardPlace_SHARD_AWAY})
 	}
 	return s, 1, nil
 }
 
-func (e *told) SetPeers(_ context.Context, p *programpb.SetPeers) error {
+func (e *told) SetPeers(_ context.Context, p *controlpb.SetPeers) error {
 	e.peers = append(e.peers, p)
 	return nil
 }

@@ -3,7 +3,7 @@ package telemetry
 import (
 	"math"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // burstBounds are the upper bounds of burst times, in seconds: 256 ns doubled up to 16.8 ms. They are the same on every
@@ -19,7 +19,7 @@ var burstBounds = func() []float64 {
 // bursts is a worker's histogram of burst times. The engine counts by powers of two of cycles; a bound
 // that falls into such a bucket takes its part of it by the logarithm. The part never changes, so that
 // counts only grow.
-func bursts(w *programpb.WorkerStats) (count uint64, sum float64, buckets map[float64]uint64) {
+func bursts(w *controlpb.WorkerStats) (count uint64, sum float64, buckets map[float64]uint64) {
 	hz := float64(w.GetTscHz())
 	if hz == 0 {
 		return 0, 0, nil
@@ -41,7 +41,7 @@ func bursts(w *programpb.WorkerStats) (count uint64, sum float64, buckets map[fl
 }
 
 // quantile is the time in seconds below which a part of all bursts stayed, of two samples' worth of a worker.
-func quantile(q float64, before, now *programpb.WorkerStats) float64 {
+func quantile(q float64, before, now *controlpb.WorkerStats) float64 {
 	counts := make([]uint64, len(now.GetLatency()))
 	var sum uint64
 	for i, n := range now.GetLatency() {

@@ -6,12 +6,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 func TestBurstBucketsOnlyGrowAndNeverExceedTheCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &programpb.WorkerStats{
+		w := &controlpb.WorkerStats{
 			TscHz:   rapid.Uint64Range(1e9, 5e9).Draw(t, "hz"),
 			Latency: rapid.SliceOfN(rapid.Uint64Range(0, 1<<40), 0, 40).Draw(t, "latency"),
 		}
@@ -37,7 +37,7 @@ func TestBurstBucketsOnlyGrowAndNeverExceedTheCount(t *testing.T) {
 
 func TestBurstsFallIntoTheBucketOfTheirTime(t *testing.T) {
 	// 2^12 … 2^13 cycles at 2^31 Hz are 1.9 … 3.8 µs.
-	w := &programpb.WorkerStats{TscHz: 1 << 31, Latency: make([]uint64, 13), BusyCycles: 1 << 31}
+	w := &controlpb.WorkerStats{TscHz: 1 << 31, Latency: make([]uint64, 13), BusyCycles: 1 << 31}
 	w.Latency[12] = 1000
 	count, sum, buckets := bursts(w)
 	if count != 1000 || sum != 1 {
@@ -55,8 +55,8 @@ func TestBurstsFallIntoTheBucketOfTheirTime(t *testing.T) {
 }
 
 func TestQuantilesAreOfTheBurstsBetweenTwoSamples(t *testing.T) {
-	before := &programpb.WorkerStats{TscHz: 1e9, Latency: []uint64{5, 1000}}
-	now := &programpb.WorkerStats{TscHz: 1e9, Latency: []uint64{5, 1000, 0, 90, 0, 10}}
+	before := &controlpb.WorkerStats{TscHz: 1e9, Latency: []uint64{5, 1000}}
+	now := &controlpb.WorkerStats{TscHz: 1e9, Latency: []uint64{5, 1000, 0, 90, 0, 10}}
 	for q, want := range map[float64]float64{
 		0.5:   math.Exp2(3+50.0/90) / 1e9,
 		0.9:   16e-9,

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/ipfix"
@@ -186,7 +187,7 @@ func (e exposition) attempts(d *prometheus.Desc, n *loop.Counts) {
 	e.counter(d, n.Failed.Load(), "failed")
 }
 
-func (e exposition) ports(s *programpb.Stats) {
+func (e exposition) ports(s *controlpb.Stats) {
 	for _, p := range s.GetPorts() {
 		e.counter(portRxPackets, p.GetRxPackets(), p.GetInterface())
 		e.counter(portRxBytes, p.GetRxBytes(), p.GetInterface())
@@ -199,7 +200,7 @@ func (e exposition) ports(s *programpb.Stats) {
 	}
 }
 
-func (e exposition) walks(p *delivery.Program, walks []*programpb.Walk) {
+func (e exposition) walks(p *delivery.Program, walks []*controlpb.Walk) {
 	for _, w := range walks {
 		segment, packets := p.GetSegments()[w.GetSegment()].GetName(), "most"
 		if w.GetLow() {
@@ -302,7 +303,7 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 	}
 }
 
-func (e exposition) drops(s *programpb.Stats) {
+func (e exposition) drops(s *controlpb.Stats) {
 	for _, d := range s.GetDrops() {
 		kind := strings.ToLower(string(kinds[d.GetKind()]))
 		e.counter(dropPackets, d.GetPackets(), d.GetReason(), kind)
@@ -310,7 +311,7 @@ func (e exposition) drops(s *programpb.Stats) {
 	}
 }
 
-func (e exposition) tables(s *programpb.Stats) {
+func (e exposition) tables(s *controlpb.Stats) {
 	for _, t := range s.GetTables() {
 		e.gauge(sessions, float64(t.GetSessions()), t.GetName())
 		e.counter(sessionsCreated, t.GetCreated(), t.GetName())
@@ -339,7 +340,7 @@ func (e exposition) observation(o *programpb.ObservationStats, exported ipfix.Co
 	e.counter(flowsLost, exported.LostPackets+o.GetLostPackets())
 }
 
-func (e exposition) subscribers(s *programpb.Stats) {
+func (e exposition) subscribers(s *controlpb.Stats) {
 	for _, n := range s.GetSubscribers() {
 		e.gauge(subscribers, float64(n.GetSubscribers()), n.GetName())
 		for _, h := range n.GetHeaviest() {

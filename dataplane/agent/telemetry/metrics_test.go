@@ -19,9 +19,9 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/ipfix"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -106,7 +106,7 @@ func TestClassesBeyondTheBoundAreOneSeries(t *testing.T) {
 		if i > 0 {
 			segment.Classes = append(segment.Classes, segment.GetClasses()[0])
 		}
-		s.Now.Stats.Classes = append(s.Now.Stats.Classes, &programpb.ClassStats{Class: i, Packets: 3})
+		s.Now.Stats.Classes = append(s.Now.Stats.Classes, &controlpb.ClassStats{Class: i, Packets: 3})
 	}
 	got := scrape(t, s, nil)
 	if n := strings.Count(got, "\nsinter_class_packets_total{"); n != maxClasses+1 {

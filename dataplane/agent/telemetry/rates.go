@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -37,7 +38,7 @@ func ratesOf(before, now *engine.Sample) rates {
 }
 
 // received is the packets that came in.
-func received(s *programpb.Stats) uint64 {
+func received(s *controlpb.Stats) uint64 {
 	var sum uint64
 	for _, p := range s.GetPorts() {
 		sum += p.GetRxPackets()
@@ -46,7 +47,7 @@ func received(s *programpb.Stats) uint64 {
 }
 
 // dropped is the packets that were dropped, or only those that were lost.
-func dropped(s *programpb.Stats, lost bool) uint64 {
+func dropped(s *controlpb.Stats, lost bool) uint64 {
 	var sum uint64
 	for _, d := range s.GetDrops() {
 		switch d.GetKind() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
@@ -58,9 +58,9 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 		clock, r := newReporter(c)
 		seen := testSeen(t)
 		seen.Draining, seen.Sharing = draining, &sharing.State{}
-		shards := slices.Repeat([]*programpb.ShardStats{{}}, 7)
+		shards := slices.Repeat([]*controlpb.ShardStats{{}}, 7)
 		for i := range shards { // one after the other goes to a peer
-			shards[i] = &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY}
+			shards[i] = &controlpb.ShardStats{Place: controlpb.ShardPlace_SHARD_AWAY}
 			seen.Now.Stats.Shards = shards
 			clock.Step(time.Second / 2)
 			r.Step(t.Context(), seen)

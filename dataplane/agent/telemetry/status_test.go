@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -32,15 +33,15 @@ func testSeen(t *testing.T) *Seen {
 	hash := func() []byte { b, _ := hex.DecodeString(p.Hash); return b }()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	sample := func(seconds int, n uint64) *engine.Sample {
-		return &engine.Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &programpb.Stats{
+		return &engine.Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &controlpb.Stats{
 			Hash: hash,
-			Ports: []*programpb.PortStats{
+			Ports: []*controlpb.PortStats{
 				{Interface: "in", RxPackets: 1000 * n, RxBytes: 64000 * n, TxPackets: 10 * n, TxBytes: 640 * n, RxMissed: 5 * n},
 				{Interface: "out", RxPackets: 500 * n, RxBytes: 32000 * n},
 			},
-			Counters: []*programpb.CounterStats{{Packets: 70 * n, Bytes: 7000 * n}},
-			Classes:  []*programpb.ClassStats{{Packets: 100 * n, Bytes: 6400 * n}},
-			Drops: []*programpb.DropStats{
+			Counters: []*controlpb.CounterStats{{Packets: 70 * n, Bytes: 7000 * n}},
+			Classes:  []*controlpb.ClassStats{{Packets: 100 * n, Bytes: 6400 * n}},
+			Drops: []*controlpb.DropStats{
 				{Reason: "fw/deny", Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 100 * n, Bytes: 6400 * n},
 				{Reason: "arp", Kind: programpb.DropKind_DROP_KIND_CONSUMED, Packets: 7 * n, Bytes: 420 * n},
 				{Reason: "tx-full", Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 20 * n, Bytes: 1280 * n},
@@ -54,7 +55,7 @@ func testSeen(t *testing.T) *Seen {
 			Subscribers: []*programpb.SubscriberStats{{Name: "nat", Subscribers: 3, Heaviest: []*programpb.Subscriber{
 				{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 9, TcpPorts: 3, UdpPorts: 5, IcmpPorts: 1, Refused: 2 * n},
 			}}},
-			Workers: []*programpb.WorkerStats{{
+			Workers: []*controlpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,
 				Latency:     []uint64{9: 2 * n, 10: 10 * n, 11: n},
 				StageCycles: []uint64{10 * n, 20 * n, 30 * n, 40 * n, 50 * n, 60 * n},
@@ -69,8 +70,8 @@ func testSeen(t *testing.T) *Seen {
 		State: rollout.State{
 			Wanted:  rollout.Wanted{Instance: agenttest.Instance("edge-1"), Program: p},
 			Version: "0.1.0", Hash: p.Hash, Program: p,
-			Loaded: &programpb.Loaded{
-				Hash: hash, BuildNs: 2_000_000, SwapNs: 30_000, Walks: []*programpb.Walk{{Steps: 7.5, Longest: 17}, {Low: true, Steps: 3, Longest: 3}},
+			Loaded: &controlpb.Loaded{
+				Hash: hash, BuildNs: 2_000_000, SwapNs: 30_000, Walks: []*controlpb.Walk{{Steps: 7.5, Longest: 17}, {Low: true, Steps: 3, Longest: 3}},
 			}, Loads: 1,
 		},
 		Before: sample(1, 10),
@@ -243,9 +244,9 @@ func twoCores(t *testing.T) *Seen {
 	s := testSeen(t)
 	s.Moving, s.Balance, s.Binding.Workers = true, balance.State{Working: 2}, []int{3, 5}
 	for _, sample := range []*engine.Sample{s.Before, s.Now} {
-		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2, Packets: 100 * uint64(sample.At.Second()), BusyCycles: 1000 * uint64(sample.At.Second()), IdleCycles: 3000 * uint64(sample.At.Second())})
+		sample.Stats.Workers = append(sample.Stats.Workers, &controlpb.WorkerStats{Lcore: 2, Packets: 100 * uint64(sample.At.Second()), BusyCycles: 1000 * uint64(sample.At.Second()), IdleCycles: 3000 * uint64(sample.At.Second())})
 		for i := range 8 {
-			sample.Stats.Shards = append(sample.Stats.Shards, &programpb.ShardStats{Worker: uint32(min(i/3, 1))})
+			sample.Stats.Shards = append(sample.Stats.Shards, &controlpb.ShardStats{Worker: uint32(min(i/3, 1))})
 		}
 	}
 	return s
@@ -326,8 +327,8 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
 	s := &Seen{
-		Now:     &engine.Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
-		Sharing: &sharing.State{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
+		Now:     &engine.Sample{Stats: &controlpb.Stats{Shards: []*controlpb.ShardStats{{}, {Place: controlpb.ShardPlace_SHARD_GIVING}, {Place: controlpb.ShardPlace_SHARD_AWAY}, {Place: controlpb.ShardPlace_SHARD_TAKING}}}},
+		Sharing: &sharing.State{Addresses: []*controlpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
 	}
 	shards, macs := s.shared()
 	if fmt.Sprint(shards) != "[0-1]" || fmt.Sprint(macs) != "[{inside 02:00:00:00:00:0a}]" {

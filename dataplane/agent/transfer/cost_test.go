@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -23,7 +23,7 @@ type recorder struct {
 	chunks [][]byte
 }
 
-func (r *recorder) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
+func (r *recorder) GiveShards(ctx context.Context, g *controlpb.GiveShards) (*controlpb.Given, error) {
 	given, err := r.Giver.GiveShards(ctx, g)
 	r.chunks = append(r.chunks, given.GetSessions())
 	return given, err
@@ -72,7 +72,7 @@ type timedGiver struct {
 	*stopwatch
 }
 
-func (g timedGiver) GiveShards(ctx context.Context, m *programpb.GiveShards) (*programpb.Given, error) {
+func (g timedGiver) GiveShards(ctx context.Context, m *controlpb.GiveShards) (*controlpb.Given, error) {
 	defer g.start(m.GetStep())()
 	return g.Giver.GiveShards(ctx, m)
 }
@@ -82,7 +82,7 @@ type timedTaker struct {
 	*stopwatch
 }
 
-func (k timedTaker) TakeShards(ctx context.Context, m *programpb.TakeShards) (*programpb.Taken, error) {
+func (k timedTaker) TakeShards(ctx context.Context, m *controlpb.TakeShards) (*controlpb.Taken, error) {
 	defer k.start(m.GetStep())()
 	return k.Taker.TakeShards(ctx, m)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // slowGiver is an engine that never comes to the end of its sessions, and takes its time for each chunk after the first. A client that asks it has one
@@ -19,9 +19,9 @@ type slowGiver struct {
 	cut   atomic.Bool // a question was cut short
 }
 
-func (g *slowGiver) GiveShards(ctx context.Context, m *programpb.GiveShards) (*programpb.Given, error) {
-	given := &programpb.Given{}
-	if m.GetStep() == programpb.GiveShards_READ {
+func (g *slowGiver) GiveShards(ctx context.Context, m *controlpb.GiveShards) (*controlpb.Given, error) {
+	given := &controlpb.Given{}
+	if m.GetStep() == controlpb.GiveShards_READ {
 		given.Sessions, given.Next = make([]byte, 32), m.GetCursor()+1
 		if m.GetCursor() > 0 {
 			g.under.Store(true)
@@ -45,9 +45,9 @@ type fullTaker struct {
 	waits bool
 }
 
-func (k *fullTaker) TakeShards(ctx context.Context, m *programpb.TakeShards) (*programpb.Taken, error) {
-	if m.GetStep() != programpb.TakeShards_PUT {
-		return &programpb.Taken{}, nil
+func (k *fullTaker) TakeShards(ctx context.Context, m *controlpb.TakeShards) (*controlpb.Taken, error) {
+	if m.GetStep() != controlpb.TakeShards_PUT {
+		return &controlpb.Taken{}, nil
 	}
 	for !k.giver.under.Load() && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
@@ -59,7 +59,7 @@ func (k *fullTaker) TakeShards(ctx context.Context, m *programpb.TakeShards) (*p
 	return nil, &control.EngineError{Request: "take shards", Message: "no memory for sessions"}
 }
 
-func (k *fullTaker) Places(context.Context) ([]programpb.ShardPlace, error) { return nil, nil }
+func (k *fullTaker) Places(context.Context) ([]controlpb.ShardPlace, error) { return nil, nil }
 
 func TestATransferThatFailsCutsNoQuestionToItsOwnEngineShort(t *testing.T) {
 	for name, test := range map[string]struct {

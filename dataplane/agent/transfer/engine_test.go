@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -90,7 +91,7 @@ func (e *engine) start() {
 			if err != nil {
 				return err
 			}
-			if err := c.AssignShards(e.t.Context(), &programpb.AssignShards{Shards: e.own.Numbers(), Key: e.key}); err != nil {
+			if err := c.AssignShards(e.t.Context(), &controlpb.AssignShards{Shards: e.own.Numbers(), Key: e.key}); err != nil {
 				return err
 			}
 			_, err = c.Load(e.t.Context(), encoded, program.Hash(encoded))
@@ -131,23 +132,23 @@ func (e *engine) ask(ctx context.Context, what func(*control.Client) error) erro
 	return err
 }
 
-func (e *engine) GiveShards(ctx context.Context, g *programpb.GiveShards) (given *programpb.Given, err error) {
+func (e *engine) GiveShards(ctx context.Context, g *controlpb.GiveShards) (given *controlpb.Given, err error) {
 	err = e.ask(ctx, func(c *control.Client) (err error) { given, err = c.GiveShards(ctx, g); return err })
 	return given, err
 }
 
-func (e *engine) TakeShards(ctx context.Context, g *programpb.TakeShards) (taken *programpb.Taken, err error) {
+func (e *engine) TakeShards(ctx context.Context, g *controlpb.TakeShards) (taken *controlpb.Taken, err error) {
 	err = e.ask(ctx, func(c *control.Client) (err error) { taken, err = c.TakeShards(ctx, g); return err })
 	return taken, err
 }
 
-func (e *engine) Places(context.Context) ([]programpb.ShardPlace, error) {
+func (e *engine) Places(context.Context) ([]controlpb.ShardPlace, error) {
 	return PlacesOf(e.stats()), nil
 }
 
-func (e *engine) stats() *programpb.Stats {
+func (e *engine) stats() *controlpb.Stats {
 	e.t.Helper()
-	var stats *programpb.Stats
+	var stats *controlpb.Stats
 	err := e.ask(e.t.Context(), func(c *control.Client) (err error) { stats, err = c.Stats(e.t.Context()); return err })
 	if err != nil {
 		e.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // Bounds of a server.
@@ -102,29 +102,29 @@ func (s *Server) serve(ctx context.Context, raw net.Conn) {
 	}
 }
 
-func (s *Server) answer(ctx context.Context, req *programpb.Request) (*programpb.Response, error) {
-	resp := &programpb.Response{Id: req.GetId()}
+func (s *Server) answer(ctx context.Context, req *controlpb.Request) (*controlpb.Response, error) {
+	resp := &controlpb.Response{Id: req.GetId()}
 	var err error
 	switch {
 	case req.GetTakeShards() != nil:
-		var taken *programpb.Taken
+		var taken *controlpb.Taken
 		taken, err = s.Engine.TakeShards(ctx, req.GetTakeShards())
-		resp.Body = &programpb.Response_Taken{Taken: taken}
+		resp.Body = &controlpb.Response_Taken{Taken: taken}
 	case req.GetGetStats().GetLoads():
-		var places []programpb.ShardPlace
+		var places []controlpb.ShardPlace
 		places, err = s.Engine.Places(ctx)
-		stats := &programpb.Stats{}
+		stats := &controlpb.Stats{}
 		for _, p := range places {
-			stats.Shards = append(stats.Shards, &programpb.ShardStats{Place: p})
+			stats.Shards = append(stats.Shards, &controlpb.ShardStats{Place: p})
 		}
-		resp.Body = &programpb.Response_Stats{Stats: stats}
+		resp.Body = &controlpb.Response_Stats{Stats: stats}
 	default:
 		resp.Error = "other pods may give shards and ask where shards are, and nothing else"
 		return resp, nil
 	}
 	var refused *control.EngineError
 	if errors.As(err, &refused) {
-		return &programpb.Response{Id: req.GetId(), Error: refused.Message}, nil
+		return &controlpb.Response{Id: req.GetId(), Error: refused.Message}, nil
 	}
 	return resp, err
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // owner answers where shards are; this test asks nothing else.
 type owner struct{ Taker }
 
-func (owner) Places(context.Context) ([]programpb.ShardPlace, error) {
-	return []programpb.ShardPlace{programpb.ShardPlace_SHARD_HERE}, nil
+func (owner) Places(context.Context) ([]controlpb.ShardPlace, error) {
+	return []controlpb.ShardPlace{controlpb.ShardPlace_SHARD_HERE}, nil
 }
 
 // Sixteen connections that said nothing blocked all givers for the time of a handshake, again and again.

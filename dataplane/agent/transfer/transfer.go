@@ -18,19 +18,19 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Giver is the engine that has the shards. It bounds how long it is waited for.
 type Giver interface {
-	GiveShards(context.Context, *programpb.GiveShards) (*programpb.Given, error)
+	GiveShards(context.Context, *controlpb.GiveShards) (*controlpb.Given, error)
 }
 
 // Taker is the engine that is to have them.
 type Taker interface {
-	TakeShards(context.Context, *programpb.TakeShards) (*programpb.Taken, error)
-	Places(context.Context) ([]programpb.ShardPlace, error) // of each shard
+	TakeShards(context.Context, *controlpb.TakeShards) (*controlpb.Taken, error)
+	Places(context.Context) ([]controlpb.ShardPlace, error) // of each shard
 }
 
 // Bounds of a transfer.
@@ -124,7 +124,7 @@ func (m *Mover) Abandon(ctx context.Context, id []byte) error {
 }
 
 // Places asks a peer where its shards are.
-func (m *Mover) Places(ctx context.Context, of Peer) ([]programpb.ShardPlace, error) {
+func (m *Mover) Places(ctx context.Context, of Peer) ([]controlpb.ShardPlace, error) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
 	conn, err := m.Dial(ctx, of.Address)
@@ -141,8 +141,8 @@ func (m *Mover) Places(ctx context.Context, of Peer) ([]programpb.ShardPlace, er
 }
 
 // PlacesOf are the places of an engine's shards.
-func PlacesOf(stats *programpb.Stats) []programpb.ShardPlace {
-	places := make([]programpb.ShardPlace, len(stats.GetShards()))
+func PlacesOf(stats *controlpb.Stats) []controlpb.ShardPlace {
+	places := make([]controlpb.ShardPlace, len(stats.GetShards()))
 	for i, s := range stats.GetShards() {
 		places[i] = s.GetPlace()
 	}
@@ -156,18 +156,18 @@ func (m *Mover) remote(to Peer) *remote {
 // carry brings all sessions to the taker, and seals. Packets begin to wait when the connection is made, and the taker has memory for as many
 // sessions as there were.
 func (t *transfer) carry(ctx context.Context, from string, shards shard.Set, to string) error {
-	layout := t.give(programpb.GiveShards_LAYOUT)
+	layout := t.give(controlpb.GiveShards_LAYOUT)
 	layout.Shards = shards.Numbers()
 	given, err := t.own(ctx, layout)
 	if err != nil {
 		return err
 	}
-	take := t.take(programpb.TakeShards_BEGIN)
+	take := t.take(controlpb.TakeShards_BEGIN)
 	take.Shards, take.Peer, take.Layout, take.Counts = shards.Numbers(), from, given.GetLayout(), given.GetCounts()
 	if _, err := t.peer.do(ctx, take); err != nil {
 		return err
 	}
-	begin := t.give(programpb.GiveShards_BEGIN)
+	begin := t.give(controlpb.GiveShards_BEGIN)
 	begin.Shards, begin.Peer = shards.Numbers(), to
 	if _, err := t.own(ctx, begin); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (t *transfer) carry(ctx context.Context, from string, shards shard.Set, to 
 	if err := t.stream(ctx); err != nil {
 		return err
 	}
-	_, err = t.own(ctx, t.give(programpb.GiveShards_SEAL))
+	_, err = t.own(ctx, t.give(controlpb.GiveShards_SEAL))
 	return err
 }
 
@@ -186,7 +186,7 @@ func (t *transfer) stream(ctx context.Context) error {
 	group.Go(func() error {
 		defer close(chunks)
 		for cursor := uint64(0); ; {
-			read := t.give(programpb.GiveShards_READ)
+			read := t.give(controlpb.GiveShards_READ)
 			read.Cursor, read.Limit = cursor, chunkSessions
 			given, err := t.own(ctx, read)
 			if err != nil {
@@ -205,7 +205,7 @@ func (t *transfer) stream(ctx context.Context) error {
 	group.Go(func() error {
 		sequence := uint64(0)
 		for chunk := range chunks {
-			put := t.take(programpb.TakeShards_PUT)
+			put := t.take(controlpb.TakeShards_PUT)
 			put.Sequence, put.Sessions = sequence, chunk
 			taken, err := t.peer.do(ctx, put)
 			if err != nil {
@@ -224,7 +224,7 @@ func (t *transfer) stream(ctx context.Context) error {
 
 // commit asks the taker to have the shards from now on. Only its engine knows what became of it.
 func (t *transfer) commit(ctx context.Context) (bool, error) {
-	commit := t.take(programpb.TakeShards_COMMIT)
+	commit := t.take(controlpb.TakeShards_COMMIT)
 	commit.Count = t.sessions
 	t.peer.patient = true
 	taken, err := t.peer.do(ctx, commit)
@@ -237,7 +237,7 @@ func (t *transfer) commit(ctx context.Context) (bool, error) {
 
 // ask learns from the taker whether it has committed; if not, it never will.
 func (t *transfer) ask(ctx context.Context) (bool, error) {
-	taken, err := t.peer.do(ctx, t.take(programpb.TakeShards_ABORT))
+	taken, err := t.peer.do(ctx, t.take(controlpb.TakeShards_ABORT))
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
@@ -246,9 +246,9 @@ func (t *transfer) ask(ctx context.Context) (bool, error) {
 
 // end has the giver do what the taker did.
 func (t *transfer) end(ctx context.Context, committed bool) error {
-	step := programpb.GiveShards_ABORT
+	step := controlpb.GiveShards_ABORT
 	if committed {
-		step = programpb.GiveShards_COMMIT
+		step = controlpb.GiveShards_COMMIT
 	}
 	given, err := t.engine.GiveShards(context.WithoutCancel(ctx), t.give(step))
 	t.waited(given.GetBlockedNs())
@@ -259,7 +259,7 @@ func (t *transfer) waited(ns uint64) { t.blocked = max(t.blocked, time.Duration(
 
 // own asks this pod's engine, and returns an error if ctx is over before or meanwhile. The answer is waited for all the same: a question
 // that is cut short ends the connection by which all of the agent speaks to its engine.
-func (t *transfer) own(ctx context.Context, g *programpb.GiveShards) (given *programpb.Given, err error) {
+func (t *transfer) own(ctx context.Context, g *controlpb.GiveShards) (given *controlpb.Given, err error) {
 	if ctx.Err() == nil {
 		given, err = t.engine.GiveShards(context.WithoutCancel(ctx), g)
 	}
@@ -274,15 +274,15 @@ func (t *transfer) giveUp(ctx context.Context) {
 	_ = t.end(ctx, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
-	_, _ = t.peer.try(ctx, t.take(programpb.TakeShards_ABORT))
+	_, _ = t.peer.try(ctx, t.take(controlpb.TakeShards_ABORT))
 }
 
-func (t *transfer) give(step programpb.GiveShards_Step) *programpb.GiveShards {
-	return &programpb.GiveShards{Step: step, Transfer: t.id}
+func (t *transfer) give(step controlpb.GiveShards_Step) *controlpb.GiveShards {
+	return &controlpb.GiveShards{Step: step, Transfer: t.id}
 }
 
-func (t *transfer) take(step programpb.TakeShards_Step) *programpb.TakeShards {
-	return &programpb.TakeShards{Step: step, Transfer: t.id}
+func (t *transfer) take(step controlpb.TakeShards_Step) *controlpb.TakeShards {
+	return &controlpb.TakeShards{Step: step, Transfer: t.id}
 }
 
 // remote is the peer's engine, behind a connection that is made again when it breaks.
@@ -295,7 +295,7 @@ type remote struct {
 }
 
 // do asks until there is an answer: the engine's, be it a refusal. Each step may be asked for again.
-func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.Taken, error) {
+func (r *remote) do(ctx context.Context, req *controlpb.TakeShards) (*controlpb.Taken, error) {
 	if !r.patient {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lease)
@@ -317,7 +317,7 @@ func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.
 	}
 }
 
-func (r *remote) try(ctx context.Context, req *programpb.TakeShards) (*programpb.Taken, error) {
+func (r *remote) try(ctx context.Context, req *controlpb.TakeShards) (*controlpb.Taken, error) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
 	if r.client == nil {

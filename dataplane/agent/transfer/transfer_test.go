@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -79,9 +79,9 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 	b := startEngine(t, shard.Set{}, id.ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	err := a.ask(t.Context(), func(c *control.Client) error {
-		return c.SetPeers(t.Context(), &programpb.SetPeers{Peers: []*programpb.Peer{{
+		return c.SetPeers(t.Context(), &controlpb.SetPeers{Peers: []*controlpb.Peer{{
 			Name:       "edge-1",
-			Interfaces: []*programpb.PeerInterface{{Name: "inside", Mac: []byte{2, 0, 0, 0, 0, 7}}},
+			Interfaces: []*controlpb.PeerInterface{{Name: "inside", Mac: []byte{2, 0, 0, 0, 0, 7}}},
 		}}})
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 	if _, err := mover(a, id).Give(t.Context(), all(), Peer{"edge-1", to.address}); err != nil {
 		t.Fatal(err)
 	}
-	var s *programpb.Stats
+	var s *controlpb.Stats
 	eventually(t, func() error {
 		s = a.stats()
 		if in := s.GetPorts()[0].GetRxPackets(); in != flows*each {
@@ -102,7 +102,7 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 	passed, dropped := uint64(0), uint64(0)
 	for _, shard := range s.GetShards() {
 		passed += shard.GetPassed()
-		if shard.GetPlace() != programpb.ShardPlace_SHARD_AWAY || shard.GetPeer() != "edge-1" {
+		if shard.GetPlace() != controlpb.ShardPlace_SHARD_AWAY || shard.GetPeer() != "edge-1" {
 			t.Fatalf("shard: %v, want it at edge-1", shard)
 		}
 	}
@@ -136,7 +136,7 @@ func TestStrangersGiveNothing(t *testing.T) {
 		t.Errorf("error: %v, want that one side is a stranger", err)
 	}
 	for _, s := range a.stats().GetShards() {
-		if s.GetPlace() != programpb.ShardPlace_SHARD_HERE {
+		if s.GetPlace() != controlpb.ShardPlace_SHARD_HERE {
 			t.Fatalf("shard: %v, want it here", s)
 		}
 	}
@@ -200,7 +200,7 @@ type tappedGiver struct {
 	*tap
 }
 
-func (g tappedGiver) GiveShards(ctx context.Context, m *programpb.GiveShards) (*programpb.Given, error) {
+func (g tappedGiver) GiveShards(ctx context.Context, m *controlpb.GiveShards) (*controlpb.Given, error) {
 	step := "give " + m.GetStep().String()
 	if g.dead != nil && g.dead() != nil {
 		return nil, g.dead()
@@ -220,7 +220,7 @@ type tappedTaker struct {
 	*tap
 }
 
-func (k tappedTaker) TakeShards(ctx context.Context, m *programpb.TakeShards) (*programpb.Taken, error) {
+func (k tappedTaker) TakeShards(ctx context.Context, m *controlpb.TakeShards) (*controlpb.Taken, error) {
 	step := "take " + m.GetStep().String()
 	if err := k.hit(step, false); err != nil {
 		return nil, err
@@ -259,9 +259,9 @@ func (e *engine) restart(own shard.Set) {
 }
 
 // places counts where an engine's shards are.
-func (e *engine) places() map[programpb.ShardPlace]int {
+func (e *engine) places() map[controlpb.ShardPlace]int {
 	e.t.Helper()
-	out := map[programpb.ShardPlace]int{}
+	out := map[controlpb.ShardPlace]int{}
 	for _, s := range e.stats().GetShards() {
 		out[s.GetPlace()]++
 	}
@@ -272,7 +272,7 @@ func (e *engine) places() map[programpb.ShardPlace]int {
 func (s *sides) resolve(to *agent) {
 	s.t.Helper()
 	for _, shard := range s.a.stats().GetShards() {
-		if shard.GetPlace() == programpb.ShardPlace_SHARD_GIVING {
+		if shard.GetPlace() == controlpb.ShardPlace_SHARD_GIVING {
 			if _, err := mover(s.a, s.id).Resolve(s.t.Context(), shard.GetTransfer(), shard.GetSealed(), Peer{shard.GetPeer(), to.address}); err != nil {
 				s.t.Fatal(err)
 			}
@@ -345,7 +345,7 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 		s.resolve(to)
 	}
 	eventually(t, func() error { // what nobody goes on with ends
-		if a, b := s.a.places(), s.b.places(); a[programpb.ShardPlace_SHARD_GIVING]+b[programpb.ShardPlace_SHARD_TAKING] > 0 {
+		if a, b := s.a.places(), s.b.places(); a[controlpb.ShardPlace_SHARD_GIVING]+b[controlpb.ShardPlace_SHARD_TAKING] > 0 {
 			return fmt.Errorf("the giver's shards are %v, the taker's %v", a, b)
 		}
 		return nil
@@ -359,7 +359,7 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 // giver and taker have.
 func (s *sides) check(t *testing.T, victim string, at stage) (here [2]int) {
 	t.Helper()
-	here = [2]int{s.a.places()[programpb.ShardPlace_SHARD_HERE], s.b.places()[programpb.ShardPlace_SHARD_HERE]}
+	here = [2]int{s.a.places()[controlpb.ShardPlace_SHARD_HERE], s.b.places()[controlpb.ShardPlace_SHARD_HERE]}
 	sessions := [2]uint64{s.a.sessions(), s.b.sessions()}
 	committed := at.step == "give COMMIT" || at == stage{"take COMMIT", true}
 	none := here == [2]int{} // the engine that had them died

@@ -23,7 +23,7 @@
 
 _Static_assert(SN_PORT_QUEUES_MAX >= SN_WORKERS_MAX, "a queue per worker");
 
-static void report_flows(const struct sn_flows *flows, Sinter__Program__V1__PortStats *port)
+static void report_flows(const struct sn_flows *flows, Sinter__Control__V1__PortStats *port)
 {
 	if (flows == NULL)
 		return;
@@ -34,8 +34,8 @@ static void report_flows(const struct sn_flows *flows, Sinter__Program__V1__Port
 }
 
 /* The workers are in the statistics already; a worker's queue has its number. */
-static void report_missed(const struct sn_port *port, Sinter__Program__V1__PortStats *to,
-			  Sinter__Program__V1__Stats *stats)
+static void report_missed(const struct sn_port *port, Sinter__Control__V1__PortStats *to,
+			  Sinter__Control__V1__Stats *stats)
 {
 	struct sn_port_missed missed;
 
@@ -46,19 +46,19 @@ static void report_missed(const struct sn_port *port, Sinter__Program__V1__PortS
 }
 
 static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__Stats *stats)
+			Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	const struct sn_plan *plan = sn_threads_plan(threads);
 	size_t n = plan->program->n_interfaces;
 
 	stats->ports =
-		SN_NEW_ARRAY(arena, Sinter__Program__V1__PortStats, sinter__program__v1__port_stats__init, n);
+		SN_NEW_ARRAY(arena, Sinter__Control__V1__PortStats, sinter__control__v1__port_stats__init, n);
 	if (stats->ports == NULL)
 		return -1;
 	stats->n_ports = n;
 	for (size_t i = 0; i < n; i++) {
-		Sinter__Program__V1__PortStats *port = stats->ports[i];
+		Sinter__Control__V1__PortStats *port = stats->ports[i];
 
 		port->interface = plan->program->interfaces[i].name;
 		for (unsigned int w = 0; w < sn_threads_count(threads); w++) {
@@ -81,14 +81,14 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 }
 
 static int report_classes(const struct sn_program *program, const struct sn_count *counts,
-			  struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+			  struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < program->n_classes; i++)
 		n += counts[i].packets != 0;
-	stats->classes = SN_NEW_ARRAY(arena, Sinter__Program__V1__ClassStats,
-				      sinter__program__v1__class_stats__init, n);
+	stats->classes = SN_NEW_ARRAY(arena, Sinter__Control__V1__ClassStats,
+				      sinter__control__v1__class_stats__init, n);
 	if (stats->classes == NULL)
 		return -1;
 	for (uint32_t s = 0; s < program->n_segments; s++) {
@@ -96,7 +96,7 @@ static int report_classes(const struct sn_program *program, const struct sn_coun
 
 		for (uint32_t c = 0; c < segment->n_classes; c++) {
 			const struct sn_count *count = &counts[segment->first_class + c];
-			Sinter__Program__V1__ClassStats *class;
+			Sinter__Control__V1__ClassStats *class;
 
 			if (count->packets == 0)
 				continue;
@@ -111,12 +111,12 @@ static int report_classes(const struct sn_program *program, const struct sn_coun
 }
 
 static int report_counters(const struct sn_engine *engine, const struct sn_count *counts,
-			   struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+			   struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
 {
 	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
-	stats->counters = SN_NEW_ARRAY(arena, Sinter__Program__V1__CounterStats,
-				       sinter__program__v1__counter_stats__init, program->n_counters);
+	stats->counters = SN_NEW_ARRAY(arena, Sinter__Control__V1__CounterStats,
+				       sinter__control__v1__counter_stats__init, program->n_counters);
 	if (stats->counters == NULL)
 		return -1;
 	stats->n_counters = program->n_counters;
@@ -131,9 +131,9 @@ static int report_counters(const struct sn_engine *engine, const struct sn_count
 }
 
 static void add_drop(const char *reason, uint32_t kind, const struct sn_count *count,
-		     Sinter__Program__V1__Stats *stats)
+		     Sinter__Control__V1__Stats *stats)
 {
-	Sinter__Program__V1__DropStats *drop;
+	Sinter__Control__V1__DropStats *drop;
 
 	if (count->packets == 0)
 		return;
@@ -158,14 +158,14 @@ static void add_decision(const char *reason, const struct sn_count *count, void 
 }
 
 static int report_drops(const struct sn_engine *engine, const struct sn_count *reasons,
-			struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+			struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	const struct sn_plan *plan = sn_threads_plan(threads);
 	uint32_t n_reasons = plan->program->n_reasons;
 
 	stats->drops =
-		SN_NEW_ARRAY(arena, Sinter__Program__V1__DropStats, sinter__program__v1__drop_stats__init,
+		SN_NEW_ARRAY(arena, Sinter__Control__V1__DropStats, sinter__control__v1__drop_stats__init,
 			     SN_REASON_BUILTIN + n_reasons + sn_engine_totals(engine)->reasons.n);
 	if (stats->drops == NULL)
 		return -1;
@@ -190,7 +190,7 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 }
 
 static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
-			 Sinter__Program__V1__Stats *stats)
+			 Sinter__Control__V1__Stats *stats)
 {
 	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
@@ -242,7 +242,7 @@ static int report_heaviest(const struct sn_program *program, uint32_t set, struc
 }
 
 static int report_subscribers(const struct sn_engine *engine, struct sn_arena *arena,
-			      Sinter__Program__V1__Stats *stats)
+			      Sinter__Control__V1__Stats *stats)
 {
 	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
@@ -261,37 +261,37 @@ static int report_subscribers(const struct sn_engine *engine, struct sn_arena *a
 
 /* Where a shard is, and who else has to do with it. */
 static void report_place(const struct sn_engine *engine, uint32_t unit,
-			 Sinter__Program__V1__ShardStats *shard)
+			 Sinter__Control__V1__ShardStats *shard)
 {
 	const struct sn_transfer *transfer = sn_transfer_of(sn_engine_transfers(engine), unit);
 	const struct sn_peers *peers = sn_peering_peers(sn_engine_peering(engine));
 	uint8_t at = peers->at[unit];
 
-	shard->place = (Sinter__Program__V1__ShardPlace)sn_state_place(sn_engine_state(engine), unit);
+	shard->place = (Sinter__Control__V1__ShardPlace)sn_state_place(sn_engine_state(engine), unit);
 	if (transfer != NULL) {
 		shard->transfer =
 			(ProtobufCBinaryData){sizeof(transfer->id), (uint8_t *)(uintptr_t)transfer->id};
 		shard->peer = (char *)(uintptr_t)transfer->peer;
 		shard->sealed = transfer->sealed;
-	} else if (shard->place == SINTER__PROGRAM__V1__SHARD_PLACE__SHARD_AWAY && at > 0) {
+	} else if (shard->place == SINTER__CONTROL__V1__SHARD_PLACE__SHARD_AWAY && at > 0) {
 		shard->peer = (char *)(uintptr_t)peers->names[at - 1];
 	}
 }
 
 static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
-			 Sinter__Program__V1__Stats *stats)
+			 Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	size_t n =
 		sn_threads_plan(threads)->program->n_tables > 0 ? sn_state_units(sn_engine_state(engine)) : 0;
 
-	stats->shards = SN_NEW_ARRAY(arena, Sinter__Program__V1__ShardStats,
-				     sinter__program__v1__shard_stats__init, n);
+	stats->shards = SN_NEW_ARRAY(arena, Sinter__Control__V1__ShardStats,
+				     sinter__control__v1__shard_stats__init, n);
 	if (stats->shards == NULL)
 		return -1;
 	stats->n_shards = n;
 	for (size_t i = 0; i < n; i++) {
-		Sinter__Program__V1__ShardStats *shard = stats->shards[i];
+		Sinter__Control__V1__ShardStats *shard = stats->shards[i];
 		struct sn_state_stats state;
 
 		sn_state_unit_stats(sn_engine_state(engine), (uint32_t)i, &state);
@@ -314,19 +314,19 @@ static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 }
 
 static int report_workers(const struct sn_engine *engine, struct sn_arena *arena,
-			  Sinter__Program__V1__Stats *stats)
+			  Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	size_t n = sn_threads_count(threads);
 
-	stats->workers = SN_NEW_ARRAY(arena, Sinter__Program__V1__WorkerStats,
-				      sinter__program__v1__worker_stats__init, n);
+	stats->workers = SN_NEW_ARRAY(arena, Sinter__Control__V1__WorkerStats,
+				      sinter__control__v1__worker_stats__init, n);
 	if (stats->workers == NULL)
 		return -1;
 	stats->n_workers = n;
 	for (size_t i = 0; i < n; i++) {
 		struct sn_worker_stats *seen = sn_worker_stats(sn_threads_worker(threads, (unsigned int)i));
-		Sinter__Program__V1__WorkerStats *worker = stats->workers[i];
+		Sinter__Control__V1__WorkerStats *worker = stats->workers[i];
 
 		worker->lcore = (uint32_t)i + 1;
 		worker->packets = seen->packets;
@@ -352,8 +352,8 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 	return 0;
 }
 
-int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
-		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, struct sn_error *err)
+int sn_report_stats(const struct sn_engine *engine, const Sinter__Control__V1__GetStats *request,
+		    struct sn_arena *arena, Sinter__Control__V1__Stats *stats, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	const struct sn_plan *plan = sn_threads_plan(threads);
@@ -416,13 +416,13 @@ int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
 }
 
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__HelloReply *reply, struct sn_error *err)
+			Sinter__Control__V1__HelloReply *reply, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t n = plan != NULL ? plan->program->n_interfaces : 0;
 
 	reply->addresses =
-		SN_NEW_ARRAY(arena, Sinter__Program__V1__Address, sinter__program__v1__address__init, n);
+		SN_NEW_ARRAY(arena, Sinter__Control__V1__Address, sinter__control__v1__address__init, n);
 	if (reply->addresses == NULL)
 		return SN_NO_MEMORY;
 	reply->n_addresses = n;
@@ -438,10 +438,10 @@ int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
 }
 
 /* Notes the walks through a table, if there are any. */
-static void note_walks(Sinter__Program__V1__Loaded *reply, uint32_t segment, bool low,
+static void note_walks(Sinter__Control__V1__Loaded *reply, uint32_t segment, bool low,
 		       const struct sn_table *table)
 {
-	Sinter__Program__V1__Walk *walk;
+	Sinter__Control__V1__Walk *walk;
 
 	if (table == NULL || sn_table_longest(table) == 0)
 		return;
@@ -453,11 +453,11 @@ static void note_walks(Sinter__Program__V1__Loaded *reply, uint32_t segment, boo
 }
 
 void sn_report_walks(const struct sn_engine *engine, struct sn_arena *arena,
-		     Sinter__Program__V1__Loaded *reply)
+		     Sinter__Control__V1__Loaded *reply)
 {
 	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
-	reply->walks = SN_NEW_ARRAY(arena, Sinter__Program__V1__Walk, sinter__program__v1__walk__init,
+	reply->walks = SN_NEW_ARRAY(arena, Sinter__Control__V1__Walk, sinter__control__v1__walk__init,
 				    2 * (size_t)program->n_segments);
 	if (reply->walks == NULL)
 		return;
@@ -467,8 +467,8 @@ void sn_report_walks(const struct sn_engine *engine, struct sn_arena *arena,
 	}
 }
 
-int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
-		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, struct sn_error *err)
+int sn_report_sessions(struct sn_engine *engine, const Sinter__Control__V1__GetSessions *request,
+		       struct sn_arena *arena, Sinter__Control__V1__SessionList *list, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t max = request->limit == 0 ? SN_SESSIONS_DEFAULT
@@ -501,7 +501,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 }
 
 int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__NeighborList *list, struct sn_error *err)
+			Sinter__Control__V1__NeighborList *list, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	size_t n = 0, max = SN_NEIGHBORS_MAX;
@@ -515,14 +515,14 @@ int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
 		n += sn_worker_neighbors(sn_threads_worker(threads, i), infos + n, max - n);
 	sn_threads_release(threads);
 
-	list->neighbors = SN_NEW_ARRAY(arena, Sinter__Program__V1__NeighborState,
-				       sinter__program__v1__neighbor_state__init, n);
+	list->neighbors = SN_NEW_ARRAY(arena, Sinter__Control__V1__NeighborState,
+				       sinter__control__v1__neighbor_state__init, n);
 	macs = sn_arena_alloc(arena, (n + 1) * sizeof(infos->mac));
 	if (list->neighbors == NULL || macs == NULL)
 		return SN_NO_MEMORY;
 	list->n_neighbors = n;
 	for (size_t i = 0; i < n; i++) {
-		Sinter__Program__V1__NeighborState *neighbor = list->neighbors[i];
+		Sinter__Control__V1__NeighborState *neighbor = list->neighbors[i];
 
 		neighbor->interface = infos[i].iface;
 		neighbor->address = infos[i].address;

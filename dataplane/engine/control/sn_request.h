@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "program.pb-c.h"
+#include "control.pb-c.h"
 #include "sn_arena.h"
 #include "sn_engine.h"
 #include "sn_error.h"
 
 /* Injects packets and fills the answer; 0, or -1 with a message in err. */
-typedef int (*sn_inject)(void *context, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
-			 Sinter__Program__V1__Injected *injected, struct sn_error *err);
+typedef int (*sn_inject)(void *context, const Sinter__Control__V1__Inject *inject, struct sn_arena *arena,
+			 Sinter__Control__V1__Injected *injected, struct sn_error *err);
 
 struct sn_requests {
 	struct sn_engine *engine;

@@ -163,7 +163,7 @@ static void copy_windows(const struct sn_engine *engine, const struct sn_plan *p
 }
 
 int sn_answer_top(const struct sn_engine *engine, struct sn_arena *arena,
-		  const Sinter__Program__V1__GetTop *request, Sinter__Program__V1__Response *response,
+		  const Sinter__Program__V1__GetTop *request, Sinter__Control__V1__Response *response,
 		  struct sn_error *err)
 {
 	const struct sn_plan *plan = observed_plan(engine, err);
@@ -187,7 +187,7 @@ int sn_answer_top(const struct sn_engine *engine, struct sn_arena *arena,
 	for (uint32_t i = 0; i < n; i++)
 		if (write_top(plan, i, copies, limit, arena, list->tops[i]) != 0)
 			return sn_fail(err, "no memory for the answer");
-	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TOP;
+	response->body_case = SINTER__CONTROL__V1__RESPONSE__BODY_TOP;
 	response->top = list;
 	return 0;
 }
@@ -238,7 +238,7 @@ static uint64_t unix_now(void)
 
 int sn_answer_read_flows(const struct sn_engine *engine, struct sn_arena *arena,
 			 const Sinter__Program__V1__ReadFlows *request,
-			 Sinter__Program__V1__Response *response, struct sn_error *err)
+			 Sinter__Control__V1__Response *response, struct sn_error *err)
 {
 	const struct sn_plan *plan = observed_plan(engine, err);
 	size_t limit = request->limit == 0 ? RECORDS_DEFAULT : request->limit;
@@ -267,13 +267,13 @@ int sn_answer_read_flows(const struct sn_engine *engine, struct sn_arena *arena,
 	list->rounds = rounds_of(plan);
 	for (size_t i = 0; i < list->n_records; i++)
 		count_back(list->records[i], list->now_ns);
-	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOW_RECORDS;
+	response->body_case = SINTER__CONTROL__V1__RESPONSE__BODY_FLOW_RECORDS;
 	response->flow_records = list;
 	return 0;
 }
 
 int sn_report_observation(const struct sn_engine *engine, struct sn_arena *arena,
-			  Sinter__Program__V1__Stats *stats)
+			  Sinter__Control__V1__Stats *stats)
 {
 	const struct sn_plan *plan = observed_plan(engine, NULL);
 	Sinter__Program__V1__ObservationStats *to;

@@ -11,7 +11,7 @@
 #define SN_READ_DEFAULT 4096
 #define SN_READ_MAX	65536
 
-int sn_answer_assign(struct sn_shards *shards, const Sinter__Program__V1__AssignShards *assign,
+int sn_answer_assign(struct sn_shards *shards, const Sinter__Control__V1__AssignShards *assign,
 		     struct sn_error *err)
 {
 	return sn_shards_assign(shards, assign->shards, assign->n_shards, assign->key.data, assign->key.len,
@@ -35,7 +35,7 @@ static uint32_t port_of(const struct sn_engine *engine, const char *interface)
 	return SN_NO_INDEX;
 }
 
-static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__Peer *from,
+static int read_peer(const struct sn_engine *engine, const Sinter__Control__V1__Peer *from,
 		     struct sn_peers *to, struct sn_error *err)
 {
 	uint32_t number = to->n++, units = sn_state_units(sn_engine_state(engine));
@@ -45,7 +45,7 @@ static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__
 			       SN_PEER_NAME - 1);
 	strcpy(to->names[number], from->name);
 	for (size_t i = 0; i < from->n_interfaces; i++) {
-		const Sinter__Program__V1__PeerInterface *interface = from->interfaces[i];
+		const Sinter__Control__V1__PeerInterface *interface = from->interfaces[i];
 		uint32_t port = port_of(engine, interface->name);
 
 		if (port >= SN_IFACES_MAX)
@@ -68,7 +68,7 @@ static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__
 	return 0;
 }
 
-int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeers *message,
+int sn_answer_peers(struct sn_engine *engine, const Sinter__Control__V1__SetPeers *message,
 		    struct sn_error *err)
 {
 	struct sn_peering *peering = sn_engine_peering(engine);
@@ -102,14 +102,14 @@ static int check_id(const ProtobufCBinaryData *id, struct sn_error *err)
 }
 
 static int answer_layout(const struct sn_transfers *transfers, struct sn_arena *arena,
-			 Sinter__Program__V1__Given *given, struct sn_error *err)
+			 Sinter__Control__V1__Given *given, struct sn_error *err)
 {
-	Sinter__Program__V1__ShardLayout *to = sn_arena_alloc(arena, sizeof(*to));
+	Sinter__Control__V1__ShardLayout *to = sn_arena_alloc(arena, sizeof(*to));
 	struct sn_transfer_layout *layout = sn_arena_alloc(arena, sizeof(*layout));
 
 	if (to == NULL || layout == NULL)
 		return sn_fail(err, "no memory");
-	sinter__program__v1__shard_layout__init(to);
+	sinter__control__v1__shard_layout__init(to);
 	sn_transfer_layout(transfers, layout);
 	to->program = (ProtobufCBinaryData){layout->program_len, layout->program};
 	to->partitioning = layout->partitioning;
@@ -120,7 +120,7 @@ static int answer_layout(const struct sn_transfers *transfers, struct sn_arena *
 }
 
 static int answer_counts(const struct sn_transfers *transfers, struct sn_arena *arena,
-			 const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
+			 const Sinter__Control__V1__GiveShards *give, Sinter__Control__V1__Given *given,
 			 struct sn_error *err)
 {
 	given->counts = sn_arena_alloc(arena, (give->n_shards + 1) * sizeof(*given->counts));
@@ -135,7 +135,7 @@ static int answer_counts(const struct sn_transfers *transfers, struct sn_arena *
 }
 
 static int answer_read(struct sn_transfers *transfers, struct sn_arena *arena,
-		       const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
+		       const Sinter__Control__V1__GiveShards *give, Sinter__Control__V1__Given *given,
 		       struct sn_error *err)
 {
 	uint32_t max = give->limit > 0 ? RTE_MIN(give->limit, (uint32_t)SN_READ_MAX) : SN_READ_DEFAULT;
@@ -153,28 +153,28 @@ static int answer_read(struct sn_transfers *transfers, struct sn_arena *arena,
 }
 
 static int do_give(struct sn_transfers *transfers, struct sn_arena *arena,
-		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
+		   const Sinter__Control__V1__GiveShards *give, Sinter__Control__V1__Given *given,
 		   struct sn_error *err)
 {
 	const struct sn_transfer_order order = {give->transfer.data, give->shards, give->n_shards, give->peer,
 						NULL};
 
 	switch ((int)give->step) {
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__BEGIN:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__BEGIN:
 		if (sn_give_begin(transfers, &order, err) != 0)
 			return -1;
 		return answer_layout(transfers, arena, given, err);
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__LAYOUT:
 		if (answer_counts(transfers, arena, give, given, err) != 0)
 			return -1;
 		return answer_layout(transfers, arena, given, err);
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__READ:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__READ:
 		return answer_read(transfers, arena, give, given, err);
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__SEAL:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__SEAL:
 		return sn_give_seal(transfers, order.id, err);
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__COMMIT:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__COMMIT:
 		return sn_give_commit(transfers, order.id, &given->blocked_ns, err);
-	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__ABORT:
+	case SINTER__CONTROL__V1__GIVE_SHARDS__STEP__ABORT:
 		return sn_give_abort(transfers, order.id, &given->blocked_ns, err);
 	default:
 		return sn_fail(err, "step %d is not known", give->step);
@@ -182,22 +182,22 @@ static int do_give(struct sn_transfers *transfers, struct sn_arena *arena,
 }
 
 int sn_answer_give(struct sn_transfers *transfers, struct sn_arena *arena,
-		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Response *response,
+		   const Sinter__Control__V1__GiveShards *give, Sinter__Control__V1__Response *response,
 		   struct sn_error *err)
 {
-	Sinter__Program__V1__Given *given = sn_arena_alloc(arena, sizeof(*given));
+	Sinter__Control__V1__Given *given = sn_arena_alloc(arena, sizeof(*given));
 
 	if (given == NULL)
 		return sn_fail(err, "no memory");
-	sinter__program__v1__given__init(given);
+	sinter__control__v1__given__init(given);
 	if (check_id(&give->transfer, err) != 0 || do_give(transfers, arena, give, given, err) != 0)
 		return sn_fail_in(err, "give");
-	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_GIVEN;
+	response->body_case = SINTER__CONTROL__V1__RESPONSE__BODY_GIVEN;
 	response->given = given;
 	return 0;
 }
 
-static int read_layout(const Sinter__Program__V1__ShardLayout *from, struct sn_transfer_layout *to,
+static int read_layout(const Sinter__Control__V1__ShardLayout *from, struct sn_transfer_layout *to,
 		       struct sn_error *err)
 {
 	*to = (struct sn_transfer_layout){0};
@@ -222,7 +222,7 @@ static int read_layout(const Sinter__Program__V1__ShardLayout *from, struct sn_t
 	return 0;
 }
 
-static int do_take(struct sn_transfers *transfers, const Sinter__Program__V1__TakeShards *take,
+static int do_take(struct sn_transfers *transfers, const Sinter__Control__V1__TakeShards *take,
 		   struct sn_taken *taken, struct sn_error *err)
 {
 	const struct sn_transfer_order order = {take->transfer.data, take->shards, take->n_shards, take->peer,
@@ -230,7 +230,7 @@ static int do_take(struct sn_transfers *transfers, const Sinter__Program__V1__Ta
 	struct sn_transfer_layout layout;
 
 	switch ((int)take->step) {
-	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__BEGIN:
+	case SINTER__CONTROL__V1__TAKE_SHARDS__STEP__BEGIN:
 		if (read_layout(take->layout, &layout, err) != 0)
 			return -1;
 		if (take->n_counts != 0 && take->n_counts != take->n_shards)
@@ -238,12 +238,12 @@ static int do_take(struct sn_transfers *transfers, const Sinter__Program__V1__Ta
 				       "%zu counts of sessions, of %zu shards: want one of each, or none",
 				       take->n_counts, take->n_shards);
 		return sn_take_begin(transfers, &order, &layout, taken, err);
-	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__PUT:
+	case SINTER__CONTROL__V1__TAKE_SHARDS__STEP__PUT:
 		return sn_take_put(transfers, order.id, take->sequence, take->sessions.data,
 				   take->sessions.len, taken, err);
-	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__COMMIT:
+	case SINTER__CONTROL__V1__TAKE_SHARDS__STEP__COMMIT:
 		return sn_take_commit(transfers, order.id, take->count, taken, err);
-	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__ABORT:
+	case SINTER__CONTROL__V1__TAKE_SHARDS__STEP__ABORT:
 		sn_take_abort(transfers, order.id, taken);
 		return 0;
 	default:
@@ -252,22 +252,22 @@ static int do_take(struct sn_transfers *transfers, const Sinter__Program__V1__Ta
 }
 
 int sn_answer_take(struct sn_transfers *transfers, struct sn_arena *arena,
-		   const Sinter__Program__V1__TakeShards *take, Sinter__Program__V1__Response *response,
+		   const Sinter__Control__V1__TakeShards *take, Sinter__Control__V1__Response *response,
 		   struct sn_error *err)
 {
-	Sinter__Program__V1__Taken *reply = sn_arena_alloc(arena, sizeof(*reply));
+	Sinter__Control__V1__Taken *reply = sn_arena_alloc(arena, sizeof(*reply));
 	struct sn_taken taken;
 
 	if (reply == NULL)
 		return sn_fail(err, "no memory");
-	sinter__program__v1__taken__init(reply);
+	sinter__control__v1__taken__init(reply);
 	if (check_id(&take->transfer, err) != 0 || do_take(transfers, take, &taken, err) != 0)
 		return sn_fail_in(err, "take");
 	reply->sequence = taken.sequence;
 	reply->count = taken.count;
 	reply->committed = taken.committed;
 	reply->blocked_ns = taken.blocked_ns;
-	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TAKEN;
+	response->body_case = SINTER__CONTROL__V1__RESPONSE__BODY_TAKEN;
 	response->taken = reply;
 	return 0;
 }

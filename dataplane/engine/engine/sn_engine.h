@@ -19,6 +19,7 @@
 
 #include <rte_mempool.h>
 
+#include "control.pb-c.h"
 #include "program.pb-c.h"
 #include "sn_error.h"
 #include "sn_plan.h"
@@ -80,7 +81,7 @@ struct sn_engine_bytes {
 	size_t hash_len;
 	struct sn_marks marks; /* that devices write for it */
 	/* What makes FIBs that it names of those of the running program. */
-	Sinter__Program__V1__FibChange *const *fibs;
+	Sinter__Control__V1__FibChange *const *fibs;
 	size_t n_fibs;
 	ProtobufCAllocator *allocator; /* for the time of the call; NULL: the heap */
 };

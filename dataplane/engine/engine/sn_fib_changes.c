@@ -6,7 +6,7 @@
 
 #include "sn_fib.h"
 
-typedef Sinter__Program__V1__FibChange change_msg;
+typedef Sinter__Control__V1__FibChange change_msg;
 
 /* The FIB that is to be changed, in *base; NULL: none, the new one is made from nothing. */
 static int find_base(const change_msg *change, const struct sn_plan *running, const struct sn_fib **base,

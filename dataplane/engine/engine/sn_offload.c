@@ -91,11 +91,11 @@ struct step {
 	struct sn_steer_rule rule;
 };
 
-static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_steer_match *match,
+static int read_conds(const Sinter__Flows__V1__FlowRule *message, struct sn_steer_match *match,
 		      struct sn_error *err)
 {
 	for (size_t i = 0; i < message->n_conds; i++) {
-		const Sinter__Program__V1__FlowCond *c = message->conds[i];
+		const Sinter__Flows__V1__FlowCond *c = message->conds[i];
 
 		if ((unsigned int)c->field >= SN_FIELDS)
 			return sn_fail(err, "field %d, there are %d", (int)c->field, SN_FIELDS);
@@ -107,7 +107,7 @@ static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_st
 	return 0;
 }
 
-static int read_rule(const struct sn_flows *flows, const Sinter__Program__V1__FlowRule *message,
+static int read_rule(const struct sn_flows *flows, const Sinter__Flows__V1__FlowRule *message,
 		     struct sn_steer_rule *rule, struct sn_error *err)
 {
 	size_t mac = message->dst_mac.len;
@@ -169,7 +169,7 @@ static int check_numbers(const struct sn_flows *flows, const struct step *steps,
 }
 
 /* The steps in the arena, NULL with a message in err. */
-static struct step *read_steps(const struct sn_flows *flows, const Sinter__Program__V1__UpdateFlows *update,
+static struct step *read_steps(const struct sn_flows *flows, const Sinter__Flows__V1__UpdateFlows *update,
 			       struct sn_arena *arena, struct sn_error *err)
 {
 	struct step *steps = sn_arena_alloc(arena, (update->n_steps + 1) * sizeof(*steps));
@@ -180,12 +180,12 @@ static struct step *read_steps(const struct sn_flows *flows, const Sinter__Progr
 		return NULL;
 	}
 	for (size_t i = 0; i < update->n_steps; i++) {
-		const Sinter__Program__V1__FlowStep *step = update->steps[i];
+		const Sinter__Flows__V1__FlowStep *step = update->steps[i];
 
 		steps[i] = (struct step){.index = (uint32_t)i, .number = step->destroy};
-		if (step->step_case == SINTER__PROGRAM__V1__FLOW_STEP__STEP_DESTROY)
+		if (step->step_case == SINTER__FLOWS__V1__FLOW_STEP__STEP_DESTROY)
 			continue;
-		if (step->step_case != SINTER__PROGRAM__V1__FLOW_STEP__STEP_CREATE) {
+		if (step->step_case != SINTER__FLOWS__V1__FLOW_STEP__STEP_CREATE) {
 			sn_fail(err, "step %zu creates and destroys nothing", i);
 			return NULL;
 		}
@@ -257,33 +257,32 @@ static void tell(struct sn_offload *offload, struct sn_port *port, bool watched,
 	sn_threads_release(offload->threads);
 }
 
-static int check_belief(const struct sn_offload *offload, Sinter__Program__V1__MarkBelief belief,
+static int check_belief(const struct sn_offload *offload, Sinter__Flows__V1__MarkBelief belief,
 			struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(offload->threads);
 
-	if ((unsigned int)belief > SINTER__PROGRAM__V1__MARK_BELIEF__NOT_BELIEVED)
+	if ((unsigned int)belief > SINTER__FLOWS__V1__MARK_BELIEF__NOT_BELIEVED)
 		return sn_fail(err, "belief %d, want kept, believed or not believed", (int)belief);
-	if (belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED && (plan == NULL || plan->marks.shift == 0))
+	if (belief == SINTER__FLOWS__V1__MARK_BELIEF__BELIEVED && (plan == NULL || plan->marks.shift == 0))
 		return sn_fail(err, "belief: no program with marks is loaded that could be believed");
 	return 0;
 }
 
 static void apply_belief(struct sn_offload *offload, struct sn_port *port, const struct sn_flows *flows,
-			 Sinter__Program__V1__MarkBelief belief)
+			 Sinter__Flows__V1__MarkBelief belief)
 {
 	bool watched = flows->n > 0, believed = port->believed;
 
-	if (belief != SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT)
-		believed = belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED;
+	if (belief != SINTER__FLOWS__V1__MARK_BELIEF__BELIEF_KEPT)
+		believed = belief == SINTER__FLOWS__V1__MARK_BELIEF__BELIEVED;
 	/* A worker may have stopped believing by itself. */
-	if (watched != port->watched || belief != SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT)
+	if (watched != port->watched || belief != SINTER__FLOWS__V1__MARK_BELIEF__BELIEF_KEPT)
 		tell(offload, port, watched, believed);
 }
 
-int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
-		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated,
-		      struct sn_error *err)
+int sn_offload_update(struct sn_offload *offload, const Sinter__Flows__V1__UpdateFlows *update,
+		      struct sn_arena *arena, Sinter__Flows__V1__FlowsUpdated *updated, struct sn_error *err)
 {
 	struct sn_port *port = find_port(offload, update->interface, err);
 	uint64_t begun = sn_threads_now(offload->threads);
@@ -320,8 +319,8 @@ int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__Upd
 
 /* ---- questions ---- */
 
-int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
-		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, struct sn_error *err)
+int sn_offload_list(struct sn_offload *offload, const Sinter__Flows__V1__GetFlows *request,
+		    struct sn_arena *arena, Sinter__Flows__V1__FlowList *list, struct sn_error *err)
 {
 	const struct sn_port *port = find_port(offload, request->interface, err);
 	struct sn_flows *flows;
@@ -330,19 +329,19 @@ int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFl
 		return -1;
 	flows = sn_offload_flows(offload, port);
 	sn_flows_count(flows);
-	list->flows = SN_NEW_ARRAY(arena, Sinter__Program__V1__FlowState,
-				   sinter__program__v1__flow_state__init, flows->n);
+	list->flows = SN_NEW_ARRAY(arena, Sinter__Flows__V1__FlowState, sinter__flows__v1__flow_state__init,
+				   flows->n);
 	if (list->flows == NULL)
 		return sn_fail(err, "no memory for the answer");
 	list->n_flows = flows->n;
 	for (uint32_t i = 0; i < flows->n; i++) {
 		const struct sn_flow_rule *rule = flows->by_number[i];
-		Sinter__Program__V1__FlowState *state = list->flows[i];
+		Sinter__Flows__V1__FlowState *state = list->flows[i];
 
 		state->number = rule->number;
 		state->packets = rule->packets;
 		state->bytes = rule->bytes;
-		state->verdict = (Sinter__Program__V1__FlowState__Verdict)sn_flow_verdict(rule);
+		state->verdict = (Sinter__Flows__V1__FlowState__Verdict)sn_flow_verdict(rule);
 		state->agreed = rule->agreed;
 		state->contradicted = rule->contradicted;
 	}
@@ -353,12 +352,12 @@ int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFl
 	return 0;
 }
 
-int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
-		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, struct sn_error *err)
+int sn_offload_devices(struct sn_offload *offload, const Sinter__Flows__V1__GetDevices *request,
+		       struct sn_arena *arena, Sinter__Flows__V1__DeviceList *list, struct sn_error *err)
 {
 	if (offload->ports.n == 0)
 		return sn_fail(err, "devices: this engine has none");
-	list->devices = SN_NEW_ARRAY(arena, Sinter__Program__V1__Device, sinter__program__v1__device__init,
+	list->devices = SN_NEW_ARRAY(arena, Sinter__Flows__V1__Device, sinter__flows__v1__device__init,
 				     offload->ports.n);
 	if (list->devices == NULL)
 		return sn_fail(err, "no memory for the answer");

@@ -7,7 +7,7 @@
  * after a device was reset. For the control thread.
  */
 
-#include "program.pb-c.h"
+#include "flows.pb-c.h"
 #include "sn_arena.h"
 #include "sn_error.h"
 #include "sn_flows.h"
@@ -32,15 +32,14 @@ void sn_offload_free(struct sn_offload *offload);
 struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct sn_port *port);
 
 /* What a driver refuses is told in the answer. An error: what is asked for cannot be, and nothing is done. */
-int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
-		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated,
-		      struct sn_error *err);
+int sn_offload_update(struct sn_offload *offload, const Sinter__Flows__V1__UpdateFlows *update,
+		      struct sn_arena *arena, Sinter__Flows__V1__FlowsUpdated *updated, struct sn_error *err);
 
-int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
-		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, struct sn_error *err);
+int sn_offload_list(struct sn_offload *offload, const Sinter__Flows__V1__GetFlows *request,
+		    struct sn_arena *arena, Sinter__Flows__V1__FlowList *list, struct sn_error *err);
 
-int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
-		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, struct sn_error *err);
+int sn_offload_devices(struct sn_offload *offload, const Sinter__Flows__V1__GetDevices *request,
+		       struct sn_arena *arena, Sinter__Flows__V1__DeviceList *list, struct sn_error *err);
 
 /*
  * Compares what workers saw with the rules, no longer believes marks of which one was wrong, resets devices

@@ -124,7 +124,7 @@ static int find_segment(const struct sn_program *program, const char *name)
 }
 
 static int want_classes(bool *wanted, const struct sn_program *program,
-			const Sinter__Program__V1__TraceClasses *asked, struct sn_error *err)
+			const Sinter__Control__V1__TraceClasses *asked, struct sn_error *err)
 {
 	int index = find_segment(program, asked->segment);
 	const struct sn_segment *segment;
@@ -182,7 +182,7 @@ static int note_program(struct sn_tracing *tracing, const struct sn_program *pro
 }
 
 static int make_rules(struct sn_tracing *tracing, const struct sn_program *program,
-		      const Sinter__Program__V1__StartTrace *start, struct sn_error *err)
+		      const Sinter__Control__V1__StartTrace *start, struct sn_error *err)
 {
 	struct sn_trace_rules *rules = &tracing->rules;
 	uint64_t duration = start->duration_ns != 0 ? start->duration_ns : TIME_DEFAULT;
@@ -226,8 +226,8 @@ static uint64_t wall_ns(void)
 }
 
 static int answer_start(const struct sn_tracing *tracing, const struct sn_plan *plan,
-			const Sinter__Program__V1__StartTrace *start, struct sn_arena *arena,
-			Sinter__Program__V1__TraceStarted *started)
+			const Sinter__Control__V1__StartTrace *start, struct sn_arena *arena,
+			Sinter__Control__V1__TraceStarted *started)
 {
 	const struct sn_program *program = plan->program;
 
@@ -251,8 +251,8 @@ static int answer_start(const struct sn_tracing *tracing, const struct sn_plan *
 	return 0;
 }
 
-int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,
-		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, struct sn_error *err)
+int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Control__V1__StartTrace *start,
+		     struct sn_arena *arena, Sinter__Control__V1__TraceStarted *started, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(tracing->threads);
 	uint64_t now = sn_threads_now(tracing->threads);
@@ -290,7 +290,7 @@ int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__Star
 
 /* ---- read ---- */
 
-static void set_class(const struct sn_tracing *tracing, uint32_t class, Sinter__Program__V1__TracedClass *to)
+static void set_class(const struct sn_tracing *tracing, uint32_t class, Sinter__Control__V1__TracedClass *to)
 {
 	uint32_t segment = tracing->n_segments - 1;
 
@@ -309,7 +309,7 @@ static char *copy_name(struct sn_arena *arena, const char *name)
 }
 
 /* A message of a record, which it points into. */
-static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tracing, uint8_t *record,
+static Sinter__Control__V1__TracedPacket *packet_of(const struct sn_tracing *tracing, uint8_t *record,
 						    struct sn_arena *arena)
 {
 	const struct sn_trace_packet *head = (const void *)record;
@@ -317,15 +317,15 @@ static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 	const struct sn_trace_frame *frames = (const void *)(drops + head->n_drops);
 	uint8_t *bytes = record + sizeof(*head) + (head->n_classes + head->n_drops) * sizeof(uint32_t) +
 			 head->n_frames * sizeof(*frames);
-	Sinter__Program__V1__TracedPacket *p = sn_arena_alloc(arena, sizeof(*p));
-	Sinter__Program__V1__TracedClass *class_of =
+	Sinter__Control__V1__TracedPacket *p = sn_arena_alloc(arena, sizeof(*p));
+	Sinter__Control__V1__TracedClass *class_of =
 		sn_arena_alloc(arena, (head->n_classes + 1) * sizeof(*class_of));
-	Sinter__Program__V1__TracedFrame *frame_of =
+	Sinter__Control__V1__TracedFrame *frame_of =
 		sn_arena_alloc(arena, (head->n_frames + 1) * sizeof(*frame_of));
 
 	if (p == NULL || class_of == NULL || frame_of == NULL)
 		return NULL;
-	sinter__program__v1__traced_packet__init(p);
+	sinter__control__v1__traced_packet__init(p);
 	p->classes = sn_arena_alloc(arena, (head->n_classes + 1) * sizeof(*p->classes));
 	p->drops = sn_arena_alloc(arena, (head->n_drops + 1) * sizeof(*p->drops));
 	p->frames = sn_arena_alloc(arena, (head->n_frames + 1) * sizeof(*p->frames));
@@ -336,7 +336,7 @@ static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 	p->cut = head->cut != 0;
 	p->shard = head->shard;
 	for (uint32_t i = 0; i < head->n_classes; i++) {
-		sinter__program__v1__traced_class__init(&class_of[i]);
+		sinter__control__v1__traced_class__init(&class_of[i]);
 		set_class(tracing, classes[i], &class_of[i]);
 		p->classes[p->n_classes++] = &class_of[i];
 	}
@@ -346,8 +346,8 @@ static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 			return NULL;
 	}
 	for (uint32_t i = 0; i < head->n_frames; i++) {
-		sinter__program__v1__traced_frame__init(&frame_of[i]);
-		frame_of[i].kind = (Sinter__Program__V1__TracedFrame__Kind)frames[i].kind;
+		sinter__control__v1__traced_frame__init(&frame_of[i]);
+		frame_of[i].kind = (Sinter__Control__V1__TracedFrame__Kind)frames[i].kind;
 		frame_of[i].interface = frames[i].iface;
 		frame_of[i].length = frames[i].length;
 		frame_of[i].data = (ProtobufCBinaryData){.data = bytes, .len = frames[i].kept};
@@ -358,7 +358,7 @@ static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 }
 
 /* What the workers took, up to about ANSWER_BYTES. Returns the bytes, or -1 without memory. */
-static int64_t drain(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced)
+static int64_t drain(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Control__V1__Traced *traced)
 {
 	size_t room = 0;
 	int64_t sum = 0;
@@ -369,7 +369,7 @@ static int64_t drain(struct sn_tracing *tracing, struct sn_arena *arena, Sinter_
 
 		while (sum < ANSWER_BYTES && (len = sn_trace_ring_next(ring)) > 0) {
 			uint8_t *record = sn_arena_alloc(arena, len);
-			Sinter__Program__V1__TracedPacket *packet, **grown;
+			Sinter__Control__V1__TracedPacket *packet, **grown;
 
 			if (traced->n_packets == room) {
 				room = room > 0 ? 2 * room : 64;
@@ -406,7 +406,7 @@ static const char *why_over(const struct sn_tracing *tracing)
 	return NULL;
 }
 
-int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced,
+int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Control__V1__Traced *traced,
 		    struct sn_error *err)
 {
 	const char *over;

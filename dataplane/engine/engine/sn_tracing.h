@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "program.pb-c.h"
+#include "control.pb-c.h"
 #include "sn_arena.h"
 #include "sn_error.h"
 #include "sn_threads.h"
@@ -26,10 +26,10 @@ struct sn_tracing *sn_tracing_create(struct sn_threads *threads, bool harness);
 void sn_tracing_free(struct sn_tracing *tracing);
 
 /* Both return 0, or -1 with a message in err; the answer is in the arena's memory. */
-int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,
-		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started,
+int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Control__V1__StartTrace *start,
+		     struct sn_arena *arena, Sinter__Control__V1__TraceStarted *started,
 		     struct sn_error *err);
-int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced,
+int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Control__V1__Traced *traced,
 		    struct sn_error *err);
 
 /* Also if there is none. */

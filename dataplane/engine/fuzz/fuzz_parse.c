@@ -78,7 +78,7 @@ static void repair(uint8_t *frame, size_t len, uint8_t choices)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t frames[FRAMES_MAX][FRAME_MAX];
-	static Sinter__Program__V1__InjectedPacket packets[FRAMES_MAX], *list[FRAMES_MAX];
+	static Sinter__Control__V1__InjectedPacket packets[FRAMES_MAX], *list[FRAMES_MAX];
 	uint64_t step = 1000;
 	size_t n = 0;
 	struct sn_error err;
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += given;
 		size -= given;
 		repair(frames[n], len, choices);
-		sinter__program__v1__injected_packet__init(&packets[n]);
+		sinter__control__v1__injected_packet__init(&packets[n]);
 		packets[n].interface = choices & CHOICE_INTERFACE;
 		packets[n].data.data = frames[n];
 		packets[n].data.len = len;

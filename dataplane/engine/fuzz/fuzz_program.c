@@ -40,7 +40,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void run_packets(uint32_t n_interfaces)
 {
 	static const uint8_t ttls[] = {0, 1, 2, 64};
-	Sinter__Program__V1__InjectedPacket packets[RTE_DIM(ttls)], *list[RTE_DIM(ttls)];
+	Sinter__Control__V1__InjectedPacket packets[RTE_DIM(ttls)], *list[RTE_DIM(ttls)];
 	uint8_t frames[RTE_DIM(ttls)][SN_SAMPLE_FRAME];
 	struct sn_error err;
 
@@ -55,7 +55,7 @@ static void run_packets(uint32_t n_interfaces)
 				.interface = (uint8_t)interface,
 			};
 
-			sinter__program__v1__injected_packet__init(&packets[i]);
+			sinter__control__v1__injected_packet__init(&packets[i]);
 			packets[i].interface = interface;
 			packets[i].data.data = frames[i];
 			packets[i].data.len = sn_sample_udp(&packet, frames[i]);

@@ -63,23 +63,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* Large tables are fuzz_program's to refuse; here they would only cost memory. */
 static bool has_tables(const uint8_t *data, size_t size)
 {
-	Sinter__Program__V1__Request *request = sinter__program__v1__request__unpack(NULL, size, data);
+	Sinter__Control__V1__Request *request = sinter__control__v1__request__unpack(NULL, size, data);
 	Sinter__Program__V1__Program *program = NULL;
 	bool has;
 
-	if (request != NULL && request->body_case == SINTER__PROGRAM__V1__REQUEST__BODY_LOAD)
+	if (request != NULL && request->body_case == SINTER__CONTROL__V1__REQUEST__BODY_LOAD)
 		program = sinter__program__v1__program__unpack(NULL, request->load->program.len,
 							       request->load->program.data);
 	has = program != NULL && program->n_tables > 0;
 	if (program != NULL)
 		sinter__program__v1__program__free_unpacked(program, NULL);
-	sinter__program__v1__request__free_unpacked(request, NULL);
+	sinter__control__v1__request__free_unpacked(request, NULL);
 	return has;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 	uint8_t *reply;
 	size_t len;
 
@@ -87,9 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check(sn_requests_answer(&requests, data, size, &reply, &len), "no answer");
 	response =
-		sinter__program__v1__response__unpack(NULL, len - SN_FRAME_HEADER, reply + SN_FRAME_HEADER);
+		sinter__control__v1__response__unpack(NULL, len - SN_FRAME_HEADER, reply + SN_FRAME_HEADER);
 	check(response != NULL ? 0 : -1, "the answer cannot be decoded");
-	sinter__program__v1__response__free_unpacked(response, NULL);
+	sinter__control__v1__response__free_unpacked(response, NULL);
 	free(reply);
 	return 0;
 }

@@ -17,10 +17,10 @@
 #define TRY_RULES_MAX  65536
 #define OF_MAX	       64
 
-typedef Sinter__Program__V1__FlowCapabilities capabilities;
-typedef Sinter__Program__V1__FlowCapabilities__Matching matching;
+typedef Sinter__Flows__V1__FlowCapabilities capabilities;
+typedef Sinter__Flows__V1__FlowCapabilities__Matching matching;
 
-#define MATCHING(name) SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__##name
+#define MATCHING(name) SINTER__FLOWS__V1__FLOW_CAPABILITIES__MATCHING__##name
 
 struct trial {
 	const struct sn_steer_device *device;
@@ -42,11 +42,11 @@ static char *copy(struct trial *t, const char *text)
 
 static void note_refusal(struct trial *t, const char *of, const char *words)
 {
-	Sinter__Program__V1__FlowRefusal *r;
+	Sinter__Flows__V1__FlowRefusal *r;
 
 	if (t->found->n_refusals == REFUSALS_MAX)
 		return;
-	r = SN_NEW(t->arena, Sinter__Program__V1__FlowRefusal, sinter__program__v1__flow_refusal__init);
+	r = SN_NEW(t->arena, Sinter__Flows__V1__FlowRefusal, sinter__flows__v1__flow_refusal__init);
 	if (r == NULL) {
 		t->out_of_memory = true;
 		return;
@@ -148,15 +148,14 @@ static void try_fields(struct trial *t)
 	struct sn_steer_rule rule;
 
 	t->found->fields =
-		SN_NEW_ARRAY(t->arena, Sinter__Program__V1__FlowCapabilities__FieldMatching,
-			     sinter__program__v1__flow_capabilities__field_matching__init, SN_FIELDS);
+		SN_NEW_ARRAY(t->arena, Sinter__Flows__V1__FlowCapabilities__FieldMatching,
+			     sinter__flows__v1__flow_capabilities__field_matching__init, SN_FIELDS);
 	if (t->found->fields == NULL) {
 		t->out_of_memory = true;
 		return;
 	}
 	for (enum sn_field f = 0; f < SN_FIELDS; f++) {
-		Sinter__Program__V1__FlowCapabilities__FieldMatching *m =
-			t->found->fields[t->found->n_fields];
+		Sinter__Flows__V1__FlowCapabilities__FieldMatching *m = t->found->fields[t->found->n_fields];
 
 		if (f == SN_FRAG)
 			continue;
@@ -168,7 +167,7 @@ static void try_fields(struct trial *t)
 	rule = for_nobody();
 	rule.match.conds[SN_FRAG] = sn_cond_is(SN_FRAG, 0);
 	if (takes(t, &rule, "whole packets"))
-		t->found->fragments = SINTER__PROGRAM__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD;
+		t->found->fragments = SINTER__FLOWS__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD;
 	rule = for_nobody();
 	rule.match.conds[SN_VLAN] = sn_cond_is(SN_VLAN, SN_VLAN_ABSENT);
 	t->found->untagged = takes(t, &rule, "no tag");
@@ -281,7 +280,7 @@ static bool report_flows(const struct sn_flows *flows, uint32_t try_rules, struc
 }
 
 /* A driver that takes the key that it has takes others. */
-static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashCapabilities *hash)
+static void report_hash(const struct sn_port *port, Sinter__Flows__V1__HashCapabilities *hash)
 {
 	uint8_t key[SN_RSS_KEY_MAX] = {0};
 	struct rte_eth_rss_conf conf = {.rss_key = key};
@@ -298,16 +297,16 @@ static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashCap
 }
 
 int sn_capability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
-			 struct sn_arena *arena, Sinter__Program__V1__Device *device)
+			 struct sn_arena *arena, Sinter__Flows__V1__Device *device)
 {
 	device->interface = (char *)port->bind.interface;
 	device->device = (char *)port->bind.device;
 	device->driver = (char *)port->driver;
 	device->queues = flows->device.queues;
-	device->flows = SN_NEW(arena, Sinter__Program__V1__FlowCapabilities,
-			       sinter__program__v1__flow_capabilities__init);
-	device->hash = SN_NEW(arena, Sinter__Program__V1__HashCapabilities,
-			      sinter__program__v1__hash_capabilities__init);
+	device->flows = SN_NEW(arena, Sinter__Flows__V1__FlowCapabilities,
+			       sinter__flows__v1__flow_capabilities__init);
+	device->hash = SN_NEW(arena, Sinter__Flows__V1__HashCapabilities,
+			      sinter__flows__v1__hash_capabilities__init);
 	if (device->flows == NULL || device->hash == NULL)
 		return -1;
 	report_hash(port, device->hash);

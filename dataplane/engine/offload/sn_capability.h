@@ -8,13 +8,13 @@
  * is not known by that.
  */
 
-#include "program.pb-c.h"
+#include "flows.pb-c.h"
 #include "sn_arena.h"
 #include "sn_flows.h"
 #include "sn_port.h"
 
 /* try_rules: rules to be made at most to find out how many there is room for. -1: no memory. */
 int sn_capability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
-			 struct sn_arena *arena, Sinter__Program__V1__Device *device);
+			 struct sn_arena *arena, Sinter__Flows__V1__Device *device);
 
 #endif /* SN_CAPABILITY_H */

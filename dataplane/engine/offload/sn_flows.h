@@ -28,7 +28,7 @@ struct sn_flow_rule {
 	uint64_t agreed, contradicted;
 };
 
-/* As FlowState.Verdict of program.proto. */
+/* As FlowState.Verdict of flows.proto. */
 enum sn_flow_verdict {
 	SN_FLOW_UNSEEN,
 	SN_FLOW_EXECUTED,

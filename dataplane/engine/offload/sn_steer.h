@@ -30,7 +30,7 @@ struct sn_steer_match {
 	struct rte_ether_addr mac; /* destination; zero: any */
 };
 
-/* As FlowRule.Action of program.proto. */
+/* As FlowRule.Action of flows.proto. */
 enum sn_steer_action {
 	SN_STEER_PASS, /* to where the port sends packets without a rule */
 	SN_STEER_QUEUE,

@@ -20,7 +20,7 @@
 #include "sn_error.h"
 #include "sn_state.h"
 
-#define SN_CARRY_BYTES 48 /* see TakeShards in program.proto */
+#define SN_CARRY_BYTES 48 /* see TakeShards in control.proto */
 #define SN_CARRY_OWN   32 /* from here on all bytes are the kind's */
 
 /*

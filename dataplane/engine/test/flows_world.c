@@ -23,14 +23,14 @@ int start_flows(void **state)
 
 const response_msg *ask(struct flows *f, request_msg *request)
 {
-	size_t len = sinter__program__v1__request__get_packed_size(request), reply_len;
+	size_t len = sinter__control__v1__request__get_packed_size(request), reply_len;
 	uint8_t *message = malloc(len + 1), *reply;
 
-	sinter__program__v1__request__pack(request, message);
+	sinter__control__v1__request__pack(request, message);
 	assert_int_equal(sn_requests_answer(&f->requests, message, len, &reply, &reply_len), 0);
 	if (f->response != NULL)
-		sinter__program__v1__response__free_unpacked(f->response, NULL);
-	f->response = sinter__program__v1__response__unpack(NULL, reply_len - SN_FRAME_HEADER,
+		sinter__control__v1__response__free_unpacked(f->response, NULL);
+	f->response = sinter__control__v1__response__unpack(NULL, reply_len - SN_FRAME_HEADER,
 							    reply + SN_FRAME_HEADER);
 	assert_non_null(f->response);
 	free(message);
@@ -55,15 +55,15 @@ void assert_says(const char *text, const char *part)
 
 void load_program(struct flows *f, uint32_t generation)
 {
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
-	Sinter__Program__V1__Marks marks = SINTER__PROGRAM__V1__MARKS__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Load load = SINTER__CONTROL__V1__LOAD__INIT;
+	Sinter__Flows__V1__Marks marks = SINTER__FLOWS__V1__MARKS__INIT;
 
 	marks.generation = generation;
 	marks.shift = SHIFT;
 	load.program = sn_sample_encode(&f->arena, f->program);
 	load.marks = &marks;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	ask_well(f, &request);
 }
@@ -73,14 +73,14 @@ rule_msg *step_create(struct flows *f, uint32_t number, uint32_t priority, int a
 	step_msg *s = &f->steps[f->n_steps];
 	rule_msg *r = &f->rules[f->n_steps];
 
-	sinter__program__v1__flow_step__init(s);
-	sinter__program__v1__flow_rule__init(r);
+	sinter__flows__v1__flow_step__init(s);
+	sinter__flows__v1__flow_rule__init(r);
 	r->number = number;
 	r->priority = priority;
 	r->action = action;
 	r->queue = queue;
 	r->conds = f->cond_lists[f->n_steps];
-	s->step_case = SINTER__PROGRAM__V1__FLOW_STEP__STEP_CREATE;
+	s->step_case = SINTER__FLOWS__V1__FLOW_STEP__STEP_CREATE;
 	s->create = r;
 	f->list[f->n_steps] = s;
 	assert_true(++f->n_steps < STEPS);
@@ -91,29 +91,29 @@ void step_destroy(struct flows *f, uint32_t number)
 {
 	step_msg *s = &f->steps[f->n_steps];
 
-	sinter__program__v1__flow_step__init(s);
-	s->step_case = SINTER__PROGRAM__V1__FLOW_STEP__STEP_DESTROY;
+	sinter__flows__v1__flow_step__init(s);
+	s->step_case = SINTER__FLOWS__V1__FLOW_STEP__STEP_DESTROY;
 	s->destroy = number;
 	f->list[f->n_steps++] = s;
 }
 
 void add_cond(struct flows *f, rule_msg *r, enum sn_field field, uint32_t value, uint32_t mask)
 {
-	Sinter__Program__V1__FlowCond *c = &f->conds[r - f->rules][r->n_conds];
+	Sinter__Flows__V1__FlowCond *c = &f->conds[r - f->rules][r->n_conds];
 
-	sinter__program__v1__flow_cond__init(c);
+	sinter__flows__v1__flow_cond__init(c);
 	c->field = (Sinter__Program__V1__Field)field;
 	c->value = value;
 	c->mask = mask;
 	r->conds[r->n_conds++] = c;
 }
 
-const response_msg *update_with(struct flows *f, const char *interface,
-				Sinter__Program__V1__MarkBelief belief, const struct turn *turn)
+const response_msg *update_with(struct flows *f, const char *interface, Sinter__Flows__V1__MarkBelief belief,
+				const struct turn *turn)
 {
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__UpdateFlows update = SINTER__PROGRAM__V1__UPDATE_FLOWS__INIT;
-	Sinter__Program__V1__FlowTurn turning = SINTER__PROGRAM__V1__FLOW_TURN__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Flows__V1__UpdateFlows update = SINTER__FLOWS__V1__UPDATE_FLOWS__INIT;
+	Sinter__Flows__V1__FlowTurn turning = SINTER__FLOWS__V1__FLOW_TURN__INIT;
 
 	update.interface = (char *)interface;
 	update.n_steps = f->n_steps;
@@ -124,7 +124,7 @@ const response_msg *update_with(struct flows *f, const char *interface,
 		turning.from = turn->from;
 		update.turn = &turning;
 	}
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_UPDATE_FLOWS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_UPDATE_FLOWS;
 	request.update_flows = &update;
 	f->n_steps = 0;
 	return ask(f, &request);
@@ -132,7 +132,7 @@ const response_msg *update_with(struct flows *f, const char *interface,
 
 const response_msg *update(struct flows *f, const char *interface)
 {
-	return update_with(f, interface, SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT, NULL);
+	return update_with(f, interface, SINTER__FLOWS__V1__MARK_BELIEF__BELIEF_KEPT, NULL);
 }
 
 void update_well(struct flows *f, const char *interface)
@@ -147,39 +147,39 @@ void update_well(struct flows *f, const char *interface)
 
 void believe(struct flows *f, const char *interface)
 {
-	const response_msg *r = update_with(f, interface, SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED, NULL);
+	const response_msg *r = update_with(f, interface, SINTER__FLOWS__V1__MARK_BELIEF__BELIEVED, NULL);
 
 	assert_string_equal(r->error, "");
 }
 
-const Sinter__Program__V1__FlowList *list(struct flows *f, const char *interface)
+const Sinter__Flows__V1__FlowList *list(struct flows *f, const char *interface)
 {
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetFlows get = SINTER__PROGRAM__V1__GET_FLOWS__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Flows__V1__GetFlows get = SINTER__FLOWS__V1__GET_FLOWS__INIT;
 
 	get.interface = (char *)interface;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_FLOWS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_FLOWS;
 	request.get_flows = &get;
 	return ask_well(f, &request)->flows;
 }
 
-const Sinter__Program__V1__PortStats *stats(struct flows *f, unsigned int port)
+const Sinter__Control__V1__PortStats *stats(struct flows *f, unsigned int port)
 {
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetStats get = SINTER__CONTROL__V1__GET_STATS__INIT;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_STATS;
 	request.get_stats = &get;
 	return ask_well(f, &request)->stats->ports[port];
 }
 
-const Sinter__Program__V1__Device *device(struct flows *f, uint32_t try_rules)
+const Sinter__Flows__V1__Device *device(struct flows *f, uint32_t try_rules)
 {
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetDevices get = SINTER__PROGRAM__V1__GET_DEVICES__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Flows__V1__GetDevices get = SINTER__FLOWS__V1__GET_DEVICES__INIT;
 
 	get.try_rules = try_rules;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_DEVICES;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_DEVICES;
 	request.get_devices = &get;
 	return ask_well(f, &request)->devices->devices[0];
 }
@@ -248,7 +248,7 @@ int close_flows(void **state)
 	for (unsigned int i = 0; i < 2; i++)
 		ring_port_free(&f->rings[i]);
 	if (f->response != NULL)
-		sinter__program__v1__response__free_unpacked(f->response, NULL);
+		sinter__control__v1__response__free_unpacked(f->response, NULL);
 	sn_arena_free(&f->arena);
 	free(f);
 	return 0;

@@ -20,16 +20,16 @@
 #define GENERATION 5
 #define SHIFT	   20
 
-typedef Sinter__Program__V1__Request request_msg;
-typedef Sinter__Program__V1__Response response_msg;
-typedef Sinter__Program__V1__FlowRule rule_msg;
-typedef Sinter__Program__V1__FlowStep step_msg;
-typedef Sinter__Program__V1__FlowState state_msg;
+typedef Sinter__Control__V1__Request request_msg;
+typedef Sinter__Control__V1__Response response_msg;
+typedef Sinter__Flows__V1__FlowRule rule_msg;
+typedef Sinter__Flows__V1__FlowStep step_msg;
+typedef Sinter__Flows__V1__FlowState state_msg;
 
-#define PASS  SINTER__PROGRAM__V1__FLOW_RULE__ACTION__PASS
-#define QUEUE SINTER__PROGRAM__V1__FLOW_RULE__ACTION__QUEUE
-#define JUMP  SINTER__PROGRAM__V1__FLOW_RULE__ACTION__JUMP
-#define DROP  SINTER__PROGRAM__V1__FLOW_RULE__ACTION__DROP
+#define PASS  SINTER__FLOWS__V1__FLOW_RULE__ACTION__PASS
+#define QUEUE SINTER__FLOWS__V1__FLOW_RULE__ACTION__QUEUE
+#define JUMP  SINTER__FLOWS__V1__FLOW_RULE__ACTION__JUMP
+#define DROP  SINTER__FLOWS__V1__FLOW_RULE__ACTION__DROP
 
 struct flows {
 	struct rte_mempool *pool;
@@ -45,8 +45,8 @@ struct flows {
 	step_msg steps[STEPS];
 	step_msg *list[STEPS];
 	rule_msg rules[STEPS];
-	Sinter__Program__V1__FlowCond conds[STEPS][4];
-	Sinter__Program__V1__FlowCond *cond_lists[STEPS][4];
+	Sinter__Flows__V1__FlowCond conds[STEPS][4];
+	Sinter__Flows__V1__FlowCond *cond_lists[STEPS][4];
 	uint32_t last_src, last_dst; /* of the last frame that came out */
 	uint16_t last_sport, last_dport;
 };
@@ -74,8 +74,8 @@ struct turn {
 	uint32_t shard, from;
 };
 
-const response_msg *update_with(struct flows *f, const char *interface,
-				Sinter__Program__V1__MarkBelief belief, const struct turn *turn);
+const response_msg *update_with(struct flows *f, const char *interface, Sinter__Flows__V1__MarkBelief belief,
+				const struct turn *turn);
 const response_msg *update(struct flows *f, const char *interface);
 /* All steps are done, and the packets that waited before are forgotten. */
 void update_well(struct flows *f, const char *interface);
@@ -83,9 +83,9 @@ void believe(struct flows *f, const char *interface);
 /* Port 9 is dropped by the chain: so is a rule right that does. Number 1. */
 void drop_port_9(struct flows *f);
 
-const Sinter__Program__V1__FlowList *list(struct flows *f, const char *interface);
-const Sinter__Program__V1__PortStats *stats(struct flows *f, unsigned int port);
-const Sinter__Program__V1__Device *device(struct flows *f, uint32_t try_rules);
+const Sinter__Flows__V1__FlowList *list(struct flows *f, const char *interface);
+const Sinter__Control__V1__PortStats *stats(struct flows *f, unsigned int port);
+const Sinter__Flows__V1__Device *device(struct flows *f, uint32_t try_rules);
 
 /* A packet comes by a port, as its device gives it. Returns the frames that left by the other port. */
 uint32_t come(struct flows *f, unsigned int port, const struct packet *p);

@@ -88,6 +88,7 @@ class Layout(unittest.TestCase):
         cls.commands = commands()
         cls.headers = {name: sorted(p.name for p in (engine / name).rglob("*.h")) for name in cls.uses}
         cls.headers["schema"] = sorted(f"{p.stem}.pb-c.h" for p in (engine / "../program").glob("*.proto"))
+        cls.headers.update({f"schema_{p.stem}": [f"{p.stem}.pb-c.h"] for p in (engine / "../control").glob("*.proto")})
 
     def run_compiler(self, library, text, *options):
         return subprocess.run([*self.commands[library], *options, "-x", "c", "-"], input=text, cwd=build, text=True,

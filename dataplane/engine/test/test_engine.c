@@ -88,8 +88,8 @@ static struct sn_engine_loaded load(struct fixture *f, const Sinter__Program__V1
 /* One packet through the engine. */
 static void send_packet(struct fixture *f, uint64_t now_ns, const struct sn_sample_packet *packet)
 {
-	Sinter__Program__V1__InjectedPacket injected = SINTER__PROGRAM__V1__INJECTED_PACKET__INIT;
-	Sinter__Program__V1__InjectedPacket *list[] = {&injected};
+	Sinter__Control__V1__InjectedPacket injected = SINTER__CONTROL__V1__INJECTED_PACKET__INIT;
+	Sinter__Control__V1__InjectedPacket *list[] = {&injected};
 	uint8_t frame[SN_SAMPLE_FRAME];
 
 	injected.interface = packet->interface;
@@ -267,7 +267,7 @@ static void packets_come_out_in_order_with_the_packets_that_caused_them(void **s
 {
 	struct fixture *f = *state;
 	enum { N = 100 };
-	static Sinter__Program__V1__InjectedPacket injected[N], *list[N];
+	static Sinter__Control__V1__InjectedPacket injected[N], *list[N];
 	static uint8_t frames[N][SN_SAMPLE_FRAME];
 
 	load(f, sn_sample_wire(&f->arena));
@@ -276,7 +276,7 @@ static void packets_come_out_in_order_with_the_packets_that_caused_them(void **s
 
 		packet.interface = 0;
 		packet.sport = (uint16_t)(1000 + i);
-		sinter__program__v1__injected_packet__init(&injected[i]);
+		sinter__control__v1__injected_packet__init(&injected[i]);
 		injected[i].data.data = frames[i];
 		injected[i].data.len = sn_sample_udp(&packet, frames[i]);
 		list[i] = &injected[i];
@@ -290,8 +290,8 @@ static void packets_come_out_in_order_with_the_packets_that_caused_them(void **s
 static void injection_says_what_is_wrong_with_it(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__InjectedPacket packet = SINTER__PROGRAM__V1__INJECTED_PACKET__INIT;
-	Sinter__Program__V1__InjectedPacket *list[] = {&packet};
+	Sinter__Control__V1__InjectedPacket packet = SINTER__CONTROL__V1__INJECTED_PACKET__INIT;
+	Sinter__Control__V1__InjectedPacket *list[] = {&packet};
 
 	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, &f->err), -1);
 	assert_non_null(strstr(f->err.text, "no program is loaded"));
@@ -307,15 +307,15 @@ static void injection_says_what_is_wrong_with_it(void **state)
 }
 
 /* Asks by an encoded request, gets the decoded response (of the fixture's arena). */
-static Sinter__Program__V1__Response *ask(struct fixture *f, const Sinter__Program__V1__Request *request)
+static Sinter__Control__V1__Response *ask(struct fixture *f, const Sinter__Control__V1__Request *request)
 {
-	size_t len = sinter__program__v1__request__get_packed_size(request), reply_len;
+	size_t len = sinter__control__v1__request__get_packed_size(request), reply_len;
 	uint8_t *bytes = malloc(len + 1), *reply;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 
-	sinter__program__v1__request__pack(request, bytes);
+	sinter__control__v1__request__pack(request, bytes);
 	assert_int_equal(sn_requests_answer(&f->requests, bytes, len, &reply, &reply_len), 0);
-	response = sinter__program__v1__response__unpack(&f->arena.allocator, reply_len - SN_FRAME_HEADER,
+	response = sinter__control__v1__response__unpack(&f->arena.allocator, reply_len - SN_FRAME_HEADER,
 							 reply + SN_FRAME_HEADER);
 	assert_non_null(response);
 	assert_int_equal(response->id, request->id);
@@ -327,12 +327,12 @@ static Sinter__Program__V1__Response *ask(struct fixture *f, const Sinter__Progr
 static void hello_of_another_release_is_told_which_to_use(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Hello hello = SINTER__PROGRAM__V1__HELLO__INIT;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Hello hello = SINTER__CONTROL__V1__HELLO__INIT;
+	Sinter__Control__V1__Response *response;
 
 	request.id = 42;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_HELLO;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_HELLO;
 	request.hello = &hello;
 	hello.schema = 3;
 	response = ask(f, &request);
@@ -348,13 +348,13 @@ static void hello_of_another_release_is_told_which_to_use(void **state)
 static void bytes_that_are_no_request_are_answered_with_an_error(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 	uint8_t *reply;
 	size_t len;
 
 	assert_int_equal(sn_requests_answer(&f->requests, (const uint8_t *)"\xff\xff\xff", 3, &reply, &len),
 			 0);
-	response = sinter__program__v1__response__unpack(&f->arena.allocator, len - SN_FRAME_HEADER,
+	response = sinter__control__v1__response__unpack(&f->arena.allocator, len - SN_FRAME_HEADER,
 							 reply + SN_FRAME_HEADER);
 	assert_string_equal(response->error, "request of 3 bytes cannot be decoded");
 	free(reply);
@@ -363,10 +363,10 @@ static void bytes_that_are_no_request_are_answered_with_an_error(void **state)
 static void statistics_count_what_went_through(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetStats get = SINTER__CONTROL__V1__GET_STATS__INIT;
 	struct sn_sample_packet discarded = outbound, bad = outbound;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Stats *stats;
 	uint64_t in_classes = 0;
 
 	load(f, sn_sample_napt(&f->arena));
@@ -376,7 +376,7 @@ static void statistics_count_what_went_through(void **state)
 		send_packet(f, i * SECOND_NS, &outbound);
 	send_packet(f, 4 * SECOND_NS, &discarded);
 	send_packet(f, 5 * SECOND_NS, &bad);
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_STATS;
 	request.get_stats = &get;
 	stats = ask(f, &request)->stats;
 
@@ -404,11 +404,11 @@ static void statistics_count_what_went_through(void **state)
 static void a_chains_reason_of_an_engines_name_is_the_chains_decision(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetStats get = SINTER__CONTROL__V1__GET_STATS__INIT;
 	Sinter__Program__V1__Program *program = sn_sample_napt(&f->arena);
 	struct sn_sample_packet discarded = outbound, bad = outbound;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Stats *stats;
 
 	program->reasons[0] = "martian";
 	load(f, program);
@@ -417,7 +417,7 @@ static void a_chains_reason_of_an_engines_name_is_the_chains_decision(void **sta
 	for (unsigned int i = 1; i <= 3; i++)
 		send_packet(f, i * SECOND_NS, &discarded);
 	send_packet(f, 4 * SECOND_NS, &bad);
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_STATS;
 	request.get_stats = &get;
 	stats = ask(f, &request)->stats;
 	assert_int_equal(stats->n_drops, 2);
@@ -442,14 +442,14 @@ static void each_reason_of_the_engine_has_a_kind(void **state)
 static void sessions_are_listed_with_both_sides(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetSessions get = SINTER__PROGRAM__V1__GET_SESSIONS__INIT;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetSessions get = SINTER__CONTROL__V1__GET_SESSIONS__INIT;
+	Sinter__Control__V1__Response *response;
 	const Sinter__Program__V1__Session *session;
 
 	load(f, sn_sample_napt(&f->arena));
 	send_packet(f, SECOND_NS, &outbound);
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_SESSIONS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_SESSIONS;
 	request.get_sessions = &get;
 	response = ask(f, &request);
 	assert_int_equal(response->sessions->n_sessions, 1);
@@ -468,12 +468,12 @@ static void sessions_are_listed_with_both_sides(void **state)
 static void neighbours_are_listed(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetNeighbors get = SINTER__PROGRAM__V1__GET_NEIGHBORS__INIT;
-	Sinter__Program__V1__NeighborList *list;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetNeighbors get = SINTER__CONTROL__V1__GET_NEIGHBORS__INIT;
+	Sinter__Control__V1__NeighborList *list;
 
 	load(f, sn_sample_napt(&f->arena));
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_NEIGHBORS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_NEIGHBORS;
 	request.get_neighbors = &get;
 	list = ask(f, &request)->neighbors;
 	assert_int_equal(list->n_neighbors, 2);
@@ -483,17 +483,17 @@ static void neighbours_are_listed(void **state)
 	}
 }
 
-static Sinter__Program__V1__Response *ask_move(struct fixture *f, uint32_t shard, uint32_t worker)
+static Sinter__Control__V1__Response *ask_move(struct fixture *f, uint32_t shard, uint32_t worker)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__MoveShards move = SINTER__PROGRAM__V1__MOVE_SHARDS__INIT;
-	Sinter__Program__V1__ShardMove one = SINTER__PROGRAM__V1__SHARD_MOVE__INIT, *list[] = {&one};
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__MoveShards move = SINTER__CONTROL__V1__MOVE_SHARDS__INIT;
+	Sinter__Control__V1__ShardMove one = SINTER__CONTROL__V1__SHARD_MOVE__INIT, *list[] = {&one};
 
 	one.shard = shard;
 	one.worker = worker;
 	move.n_moves = 1;
 	move.moves = list;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_MOVE_SHARDS;
 	request.move_shards = &move;
 	return ask(f, &request);
 }
@@ -501,14 +501,14 @@ static Sinter__Program__V1__Response *ask_move(struct fixture *f, uint32_t shard
 static void shards_move_on_request_and_statistics_say_who_has_them(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetStats get = SINTER__CONTROL__V1__GET_STATS__INIT;
 	const struct rte_ipv4_hdr *ip;
 	struct sn_sample_packet back;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Stats *stats;
 	uint32_t shard;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_STATS;
 	request.get_stats = &get;
 	assert_string_equal(ask_move(f, 0, 1)->error, "move: the engine runs no program that keeps state");
 	load(f, sn_sample_napt(&f->arena));
@@ -517,7 +517,7 @@ static void shards_move_on_request_and_statistics_say_who_has_them(void **state)
 	back = answer_to(ip);
 	shard = back.dport % SN_SHARDS;
 	for (uint32_t i = 0; i < 4; i++) {
-		Sinter__Program__V1__Response *response = ask_move(f, shard, i % 2);
+		Sinter__Control__V1__Response *response = ask_move(f, shard, i % 2);
 
 		assert_string_equal(response->error, "");
 		assert_int_equal(response->moved->n_blocked_ns, 1);

@@ -30,8 +30,8 @@ struct flood {
 	Sinter__Program__V1__Program *msg;
 	uint64_t now;
 	uint32_t n; /* of the round to come */
-	Sinter__Program__V1__InjectedPacket packets[ROUND_MAX];
-	Sinter__Program__V1__InjectedPacket *list[ROUND_MAX];
+	Sinter__Control__V1__InjectedPacket packets[ROUND_MAX];
+	Sinter__Control__V1__InjectedPacket *list[ROUND_MAX];
 	uint8_t frames[ROUND_MAX][128];
 	/* Of the round before, by packet: */
 	enum fate fate[ROUND_MAX];
@@ -98,10 +98,10 @@ static void load_flood(struct flood *f)
 /* Puts a packet into the round to come; its number there. */
 static uint32_t add(struct flood *f, const struct packet *p)
 {
-	Sinter__Program__V1__InjectedPacket *injected = &f->packets[f->n];
+	Sinter__Control__V1__InjectedPacket *injected = &f->packets[f->n];
 
 	assert_true(f->n < ROUND_MAX);
-	sinter__program__v1__injected_packet__init(injected);
+	sinter__control__v1__injected_packet__init(injected);
 	injected->interface = p->iface;
 	injected->data.data = f->frames[f->n];
 	injected->data.len = write_frame(p, f->frames[f->n]);
@@ -144,18 +144,18 @@ static enum fate send_one(struct flood *f, const struct packet *p)
 }
 
 /* As the agent sees it. */
-static const Sinter__Program__V1__Stats *report(struct flood *f)
+static const Sinter__Control__V1__Stats *report(struct flood *f)
 {
-	static Sinter__Program__V1__Stats stats;
-	const Sinter__Program__V1__GetStats all = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	static Sinter__Control__V1__Stats stats;
+	const Sinter__Control__V1__GetStats all = SINTER__CONTROL__V1__GET_STATS__INIT;
 
-	sinter__program__v1__stats__init(&stats);
+	sinter__control__v1__stats__init(&stats);
 	if (sn_report_stats(f->harness.engine, &all, &f->arena, &stats, &f->err) != 0)
 		fail_msg("%s", f->err.text);
 	return &stats;
 }
 
-static uint64_t dropped_as(const Sinter__Program__V1__Stats *stats, const char *reason)
+static uint64_t dropped_as(const Sinter__Control__V1__Stats *stats, const char *reason)
 {
 	for (size_t i = 0; i < stats->n_drops; i++)
 		if (!strcmp(stats->drops[i]->reason, reason))
@@ -167,7 +167,7 @@ static void one_shards_ports_are_used_up_and_the_others_go_on(void **state)
 {
 	struct flood *f = *state;
 	struct packet p = outward(SN_UDP, 5000);
-	const Sinter__Program__V1__Stats *stats;
+	const Sinter__Control__V1__Stats *stats;
 	uint32_t passed = 0, refused = 0, full = 0, others = 0;
 
 	load_flood(f);
@@ -217,7 +217,7 @@ static void one_shards_ports_are_used_up_and_the_others_go_on(void **state)
 static void an_elephant_is_one_session_on_one_worker(void **state)
 {
 	struct flood *f = *state;
-	const Sinter__Program__V1__Stats *stats;
+	const Sinter__Control__V1__Stats *stats;
 	uint32_t lost = 0, busy = 0;
 
 	load_flood(f);

@@ -42,8 +42,8 @@ static void exchange(struct flows *f)
 static void each_packet_comes_to_the_owner_of_its_shard_in_both_directions(void **state)
 {
 	struct flows *f = *state;
-	const Sinter__Program__V1__PortStats *s;
-	const Sinter__Program__V1__FlowList *l;
+	const Sinter__Control__V1__PortStats *s;
+	const Sinter__Flows__V1__FlowList *l;
 	uint32_t executed = 0;
 
 	for (uint32_t shard = 0; shard < sn_state_units(sn_engine_state(f->engine)); shard += 2) {
@@ -63,14 +63,14 @@ static void each_packet_comes_to_the_owner_of_its_shard_in_both_directions(void 
 	}
 	l = list(f, "outside");
 	for (size_t i = 0; i < l->n_flows; i++)
-		executed += l->flows[i]->verdict == SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__EXECUTED;
+		executed += l->flows[i]->verdict == SINTER__FLOWS__V1__FLOW_STATE__VERDICT__EXECUTED;
 	assert_in_range(executed, l->n_flows / 2, l->n_flows);
 }
 
 static void a_device_that_ignores_rules_is_found_out(void **state)
 {
 	struct flows *f = *state;
-	const Sinter__Program__V1__FlowList *l;
+	const Sinter__Flows__V1__FlowList *l;
 	uint32_t ignored = 0;
 
 	stand_in[f->ports[0].id].ignores = true;
@@ -87,7 +87,7 @@ static void a_device_that_ignores_rules_is_found_out(void **state)
 	assert_int_equal(stats(f, 1)->flow_misqueued, 0);
 	l = list(f, "inside");
 	for (size_t i = 0; i < l->n_flows; i++)
-		ignored += l->flows[i]->verdict == SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__IGNORED;
+		ignored += l->flows[i]->verdict == SINTER__FLOWS__V1__FLOW_STATE__VERDICT__IGNORED;
 	assert_in_range(ignored, 1, l->n_flows);
 }
 
@@ -95,20 +95,20 @@ static void a_rule_that_drops_is_seen_by_its_counter(void **state)
 {
 	struct flows *f = *state;
 	struct packet p = from_host(0, 9);
-	const Sinter__Program__V1__FlowList *l;
+	const Sinter__Flows__V1__FlowList *l;
 
 	assert_int_equal(sn_offload_watch(sn_engine_offload(f->engine)), -1); /* nothing to watch */
 	drop_port_9(f);
 	assert_in_range(sn_offload_watch(sn_engine_offload(f->engine)), 1, 100); /* ms */
 	assert_int_equal(list(f, "inside")->flows[0]->verdict,
-			 SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__UNSEEN);
+			 SINTER__FLOWS__V1__FLOW_STATE__VERDICT__UNSEEN);
 	for (uint32_t i = 0; i < 3; i++)
 		come(f, 0, &p);
 	assert_int_equal(stats(f, 0)->rx_packets, 0);
 	l = list(f, "inside");
 	assert_int_equal(l->flows[0]->packets, 3);
 	assert_in_range(l->flows[0]->bytes, 3 * 42, 3 * 1500);
-	assert_int_equal(l->flows[0]->verdict, SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__EXECUTED);
+	assert_int_equal(l->flows[0]->verdict, SINTER__FLOWS__V1__FLOW_STATE__VERDICT__EXECUTED);
 }
 
 static void a_drop_that_is_not_executed_is_found_out(void **state)
@@ -121,7 +121,7 @@ static void a_drop_that_is_not_executed_is_found_out(void **state)
 	assert_int_equal(come(f, 0, &p), 0); /* software drops it */
 	assert_int_equal(stats(f, 0)->flow_undropped, 1);
 	assert_int_equal(list(f, "inside")->flows[0]->verdict,
-			 SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__IGNORED);
+			 SINTER__FLOWS__V1__FLOW_STATE__VERDICT__IGNORED);
 }
 
 static void what_came_before_a_rule_says_nothing_of_it(void **state)
@@ -203,7 +203,7 @@ static void an_update_that_cannot_be_does_nothing(void **state)
 	step_create(f, 1, 0, DROP, 0);
 	assert_says(update(f, "elsewhere")->error, "interface \"elsewhere\" is bound to no device");
 	step_create(f, 1, 0, DROP, 0);
-	assert_says(update_with(f, "inside", SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT,
+	assert_says(update_with(f, "inside", SINTER__FLOWS__V1__MARK_BELIEF__BELIEF_KEPT,
 				&(struct turn){.shard = 128})
 			    ->error,
 		    "turn: shard 128");
@@ -227,7 +227,7 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 	step_destroy(f, shard);
 	add_cond(f, step_create(f, shard, 0, QUEUE, 1), SN_SRC, shard,
 		 sn_state_units(sn_engine_state(f->engine)) - 1);
-	r = update_with(f, "inside", SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT,
+	r = update_with(f, "inside", SINTER__FLOWS__V1__MARK_BELIEF__BELIEF_KEPT,
 			&(struct turn){.shard = shard, .from = 0});
 	assert_string_equal(r->error, "");
 	assert_int_equal(r->flows_updated->done, 2);
@@ -240,13 +240,13 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **state)
 {
 	struct flows *f = *state;
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__PartitionShards shards = SINTER__PROGRAM__V1__PARTITION_SHARDS__INIT;
-	Sinter__Program__V1__Partitioning partitioning = SINTER__PROGRAM__V1__PARTITIONING__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__PartitionShards shards = SINTER__CONTROL__V1__PARTITION_SHARDS__INIT;
+	Sinter__Control__V1__Partitioning partitioning = SINTER__CONTROL__V1__PARTITIONING__INIT;
 
-	partitioning.by = SINTER__PROGRAM__V1__PARTITIONING__BY__HOST;
+	partitioning.by = SINTER__CONTROL__V1__PARTITIONING__BY__HOST;
 	shards.partitioning = &partitioning;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_PARTITION_SHARDS;
 	request.partition_shards = &shards;
 	add_cond(f, step_create(f, 7, 0, QUEUE, 1), SN_DST, 7, UINT32_MAX);
 	update_well(f, "inside");

@@ -2,15 +2,15 @@
 /* What a device can do with rules, found by trying. */
 #include "flows_world.h"
 
-static uint32_t matching_of(const Sinter__Program__V1__Device *d, enum sn_field field)
+static uint32_t matching_of(const Sinter__Flows__V1__Device *d, enum sn_field field)
 {
 	for (size_t i = 0; i < d->flows->n_fields; i++)
 		if ((enum sn_field)d->flows->fields[i]->field == field)
 			return d->flows->fields[i]->matching;
-	return SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__NEVER;
+	return SINTER__FLOWS__V1__FLOW_CAPABILITIES__MATCHING__NEVER;
 }
 
-static bool has_refusal(const Sinter__Program__V1__Device *d, const char *of, const char *words)
+static bool has_refusal(const Sinter__Flows__V1__Device *d, const char *of, const char *words)
 {
 	for (size_t i = 0; i < d->flows->n_refusals; i++)
 		if (strcmp(d->flows->refusals[i]->of, of) == 0)
@@ -21,7 +21,7 @@ static bool has_refusal(const Sinter__Program__V1__Device *d, const char *of, co
 static void what_a_device_can_do_is_found_by_trying(void **state)
 {
 	struct flows *f = *state;
-	const Sinter__Program__V1__Device *d = device(f, 0);
+	const Sinter__Flows__V1__Device *d = device(f, 0);
 
 	assert_string_equal(d->interface, "inside");
 	assert_string_equal(d->driver, "net_ring");
@@ -32,11 +32,11 @@ static void what_a_device_can_do_is_found_by_trying(void **state)
 	assert_true(d->flows->drop && d->flows->count && d->flows->queue && d->flows->jump);
 	assert_true(d->flows->dst_mac && d->flows->untagged);
 	assert_int_equal(d->flows->fragments,
-			 SINTER__PROGRAM__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD);
+			 SINTER__FLOWS__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD);
 	for (enum sn_field field = 0; field < SN_FIELDS; field++)
 		if (field != SN_FRAG)
 			assert_int_equal(matching_of(d, field),
-					 SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__RANGED);
+					 SINTER__FLOWS__V1__FLOW_CAPABILITIES__MATCHING__RANGED);
 	assert_int_equal(d->flows->n_refusals, 0);
 	assert_int_equal(stand_in[f->ports[0].id].installed, 0);
 }
@@ -64,7 +64,7 @@ static void what_a_device_cannot_do_comes_with_its_drivers_words(void **state)
 {
 	struct flows *f = *state;
 	struct stand_in *s = &stand_in[f->ports[0].id];
-	const Sinter__Program__V1__Device *d;
+	const Sinter__Flows__V1__Device *d;
 
 	s->masks = s->ranges = s->marks = s->jumps = s->counts = false;
 	s->priorities = 1;
@@ -75,8 +75,8 @@ static void what_a_device_cannot_do_comes_with_its_drivers_words(void **state)
 	assert_int_equal(d->flows->mark_bits, 0);
 	assert_false(d->flows->jump || d->flows->count);
 	assert_true(d->flows->drop && d->flows->queue);
-	assert_int_equal(matching_of(d, SN_SRC), SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
-	assert_int_equal(matching_of(d, SN_DPORT), SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
+	assert_int_equal(matching_of(d, SN_SRC), SINTER__FLOWS__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
+	assert_int_equal(matching_of(d, SN_DPORT), SINTER__FLOWS__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
 	assert_true(has_refusal(d, "src by prefix", "whole values only"));
 	assert_true(has_refusal(d, "count", "no counters"));
 	assert_true(has_refusal(d, "priority 1", "no such priority"));

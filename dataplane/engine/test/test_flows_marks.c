@@ -122,13 +122,13 @@ static void a_mark_of_no_class_is_not_believed(void **state)
 static void marks_that_cannot_be_are_refused_with_the_program(void **state)
 {
 	struct flows *f = *state;
-	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
-	Sinter__Program__V1__Marks marks = SINTER__PROGRAM__V1__MARKS__INIT;
+	request_msg request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Load load = SINTER__CONTROL__V1__LOAD__INIT;
+	Sinter__Flows__V1__Marks marks = SINTER__FLOWS__V1__MARKS__INIT;
 
 	load.program = sn_sample_encode(&f->arena, f->program);
 	load.marks = &marks;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	marks.shift = 29;
 	assert_says(ask(f, &request)->error, "shift 29, want 1..28");
@@ -137,7 +137,7 @@ static void marks_that_cannot_be_are_refused_with_the_program(void **state)
 	assert_says(ask(f, &request)->error, "generation 16, want 0..15");
 	load.marks = NULL;
 	ask_well(f, &request);
-	assert_says(update_with(f, "inside", SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED, NULL)->error,
+	assert_says(update_with(f, "inside", SINTER__FLOWS__V1__MARK_BELIEF__BELIEVED, NULL)->error,
 		    "no program with marks");
 }
 

@@ -152,32 +152,32 @@ static void read_all(int fd, uint8_t *to, size_t len)
 	}
 }
 
-static Sinter__Program__V1__Response *ask(struct fixture *f, const Sinter__Program__V1__Request *request)
+static Sinter__Control__V1__Response *ask(struct fixture *f, const Sinter__Control__V1__Request *request)
 {
-	size_t len = sinter__program__v1__request__get_packed_size(request);
+	size_t len = sinter__control__v1__request__get_packed_size(request);
 	uint8_t header[SN_FRAME_HEADER], *bytes = malloc(len + SN_FRAME_HEADER);
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 
 	sn_frame_put_length(bytes, len);
-	sinter__program__v1__request__pack(request, bytes + SN_FRAME_HEADER);
+	sinter__control__v1__request__pack(request, bytes + SN_FRAME_HEADER);
 	assert_int_equal(write(f->fd, bytes, len + SN_FRAME_HEADER), len + SN_FRAME_HEADER);
 	free(bytes);
 	read_all(f->fd, header, sizeof(header));
 	len = (size_t)header[0] << 24 | (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];
 	bytes = malloc(len + 1);
 	read_all(f->fd, bytes, len);
-	response = sinter__program__v1__response__unpack(&f->arena.allocator, len, bytes);
+	response = sinter__control__v1__response__unpack(&f->arena.allocator, len, bytes);
 	free(bytes);
 	assert_non_null(response);
 	return response;
 }
 
-static Sinter__Program__V1__Stats *get_stats(struct fixture *f)
+static Sinter__Control__V1__Stats *get_stats(struct fixture *f)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__GetStats get = SINTER__CONTROL__V1__GET_STATS__INIT;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_GET_STATS;
 	request.get_stats = &get;
 	return ask(f, &request)->stats;
 }
@@ -201,26 +201,26 @@ static void expect_clean_end(struct fixture *f)
 static void a_program_comes_by_the_socket_and_the_engine_ends_on_request(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Hello hello = SINTER__PROGRAM__V1__HELLO__INIT;
-	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Hello hello = SINTER__CONTROL__V1__HELLO__INIT;
+	Sinter__Control__V1__Load load = SINTER__CONTROL__V1__LOAD__INIT;
 	Sinter__Program__V1__Program *program = sn_sample_wire(&f->arena);
-	Sinter__Program__V1__Shutdown shutdown = SINTER__PROGRAM__V1__SHUTDOWN__INIT;
-	Sinter__Program__V1__Response *response;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Shutdown shutdown = SINTER__CONTROL__V1__SHUTDOWN__INIT;
+	Sinter__Control__V1__Response *response;
+	Sinter__Control__V1__Stats *stats;
 	time_t deadline = time(NULL) + DEADLINE_S;
 
 	start(f, "b=net_ring0", "a=net_null0");
 	dial(f);
 	hello.schema = SN_SCHEMA;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_HELLO;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_HELLO;
 	request.hello = &hello;
 	response = ask(f, &request);
 	assert_string_equal(response->error, "");
 	assert_int_equal(response->hello->n_ports, 2);
 
 	load.program = sn_sample_encode(&f->arena, program);
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	for (int i = 0; i < 20; i++) { /* a swap is nothing special */
 		response = ask(f, &request);
@@ -249,7 +249,7 @@ static void a_program_comes_by_the_socket_and_the_engine_ends_on_request(void **
 	response = ask(f, &request);
 	assert_non_null(strstr(response->error, "MTU 9000"));
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_SHUTDOWN;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_SHUTDOWN;
 	request.shutdown = &shutdown;
 	ask(f, &request);
 	expect_clean_end(f);
@@ -300,7 +300,7 @@ static void packets_go_from_one_device_through_the_program_to_the_other(void **s
 	time_t deadline = time(NULL) + DEADLINE_S;
 	char bind_a[256], bind_b[256];
 	struct sn_error err;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Stats *stats;
 	uint8_t *seen;
 	size_t len;
 
@@ -340,11 +340,11 @@ static void shards_move_between_the_workers_of_a_running_engine(void **state)
 {
 	struct fixture *f = *state;
 	const char *const flags[] = {"--workers", "2", "--shards", "rss", NULL};
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__MoveShards move = SINTER__PROGRAM__V1__MOVE_SHARDS__INIT;
-	Sinter__Program__V1__ShardMove moves[200], *list[200];
-	Sinter__Program__V1__Response *response;
-	Sinter__Program__V1__Stats *stats;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__MoveShards move = SINTER__CONTROL__V1__MOVE_SHARDS__INIT;
+	Sinter__Control__V1__ShardMove moves[200], *list[200];
+	Sinter__Control__V1__Response *response;
+	Sinter__Control__V1__Stats *stats;
 
 	write_program(f, sn_sample_napt(&f->arena));
 	/* net_null takes hash key and table, whatever it does with them; its frames are for nobody. */
@@ -354,14 +354,14 @@ static void shards_move_between_the_workers_of_a_running_engine(void **state)
 	assert_int_equal(stats->n_workers, 2);
 	assert_int_equal(stats->n_shards, 128);
 	for (uint32_t i = 0; i < 200; i++) {
-		sinter__program__v1__shard_move__init(&moves[i]);
+		sinter__control__v1__shard_move__init(&moves[i]);
 		moves[i].shard = i % 7;
 		moves[i].worker = i % 2;
 		list[i] = &moves[i];
 	}
 	move.n_moves = 200;
 	move.moves = list;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_MOVE_SHARDS;
 	request.move_shards = &move;
 	response = ask(f, &request);
 	assert_string_equal(response->error, "");
@@ -373,17 +373,17 @@ static void shards_move_between_the_workers_of_a_running_engine(void **state)
 	expect_clean_end(f);
 }
 
-static Sinter__Program__V1__Response *partition_shards(struct fixture *f,
-						       Sinter__Program__V1__Partitioning__By by, uint32_t bit)
+static Sinter__Control__V1__Response *partition_shards(struct fixture *f,
+						       Sinter__Control__V1__Partitioning__By by, uint32_t bit)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__PartitionShards shards = SINTER__PROGRAM__V1__PARTITION_SHARDS__INIT;
-	Sinter__Program__V1__Partitioning cut = SINTER__PROGRAM__V1__PARTITIONING__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__PartitionShards shards = SINTER__CONTROL__V1__PARTITION_SHARDS__INIT;
+	Sinter__Control__V1__Partitioning cut = SINTER__CONTROL__V1__PARTITIONING__INIT;
 
 	cut.by = by;
 	cut.bit = bit;
 	shards.partitioning = &cut;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_PARTITION_SHARDS;
 	request.partition_shards = &shards;
 	return ask(f, &request);
 }
@@ -391,16 +391,16 @@ static Sinter__Program__V1__Response *partition_shards(struct fixture *f,
 static void a_program_whose_bytes_were_changed_on_their_way_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Load load = SINTER__CONTROL__V1__LOAD__INIT;
 	Sinter__Program__V1__Program *program = sn_sample_wire(&f->arena);
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 	uint8_t hash[SN_HASH_LEN];
 
 	start(f, "a=net_null0", "b=net_ring0");
 	dial(f);
 	load.program = sn_sample_encode(&f->arena, program);
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	response = ask(f, &request);
 	assert_string_equal(response->error, "");
@@ -429,29 +429,29 @@ static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void *
 {
 	struct fixture *f = *state;
 	const char *const flags[] = {"--workers", "2", NULL};
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__Load load = SINTER__CONTROL__V1__LOAD__INIT;
+	Sinter__Control__V1__Response *response;
 
 	/* net_null hashes, or says so; rings do not. */
 	start_with(f, "inside=net_null0", "outside=net_ring0", flags);
 	dial(f);
 	response =
-		partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__ADDRESS, SN_PARTITION_BIT_MAX + 1);
+		partition_shards(f, SINTER__CONTROL__V1__PARTITIONING__BY__ADDRESS, SN_PARTITION_BIT_MAX + 1);
 	assert_non_null(strstr(response->error, "a bit from 0 to 25"));
-	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__RSS, 0);
+	response = partition_shards(f, SINTER__CONTROL__V1__PARTITIONING__BY__RSS, 0);
 	assert_string_equal(response->error, "");
 	assert_int_equal(response->shards_partitioned->n_unhashed, 2);
 	assert_string_equal(response->shards_partitioned->unhashed[0], "");
 	assert_non_null(strstr(response->shards_partitioned->unhashed[1], "interface outside: device"));
-	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__ADDRESS, 3);
+	response = partition_shards(f, SINTER__CONTROL__V1__PARTITIONING__BY__ADDRESS, 3);
 	assert_string_equal(response->error, "");
 	assert_string_equal(response->shards_partitioned->unhashed[1], "");
 	load.program = sn_sample_encode(&f->arena, sn_sample_napt(&f->arena));
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	assert_string_equal(ask(f, &request)->error, "");
-	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__HOST, 0);
+	response = partition_shards(f, SINTER__CONTROL__V1__PARTITIONING__BY__HOST, 0);
 	assert_non_null(strstr(response->error, "only before its first"));
 	kill(f->engine, SIGTERM);
 	expect_clean_end(f);

@@ -22,7 +22,7 @@ struct fixture {
 	struct sn_requests requests;
 	struct sn_arena arena; /* of programs and messages made here */
 	uint64_t now;
-	Sinter__Program__V1__StartTrace start;
+	Sinter__Control__V1__StartTrace start;
 	struct sn_error err;
 };
 
@@ -61,7 +61,7 @@ static int open_workers(void **state, unsigned int n)
 	if (sn_harness_open(&f->harness, &(struct sn_harness_config){.n_workers = n}, &f->err) != 0)
 		fail_msg("%s", f->err.text);
 	sn_requests_init(&f->requests, f->harness.engine, sn_harness_inject, &f->harness);
-	sinter__program__v1__start_trace__init(&f->start);
+	sinter__control__v1__start_trace__init(&f->start);
 	f->now = SECOND_NS;
 	*state = f;
 	return 0;
@@ -81,7 +81,7 @@ static int close_engine(void **state)
 /* Packets of as many hosts to a port, all in one round. */
 static void send_packets(struct fixture *f, uint16_t dport, size_t n)
 {
-	Sinter__Program__V1__InjectedPacket injected[64], *list[64];
+	Sinter__Control__V1__InjectedPacket injected[64], *list[64];
 	struct sn_sample_packet packet = {
 		.src = SN_SAMPLE_HOST,
 		.dst = SN_SAMPLE_REMOTE,
@@ -93,7 +93,7 @@ static void send_packets(struct fixture *f, uint16_t dport, size_t n)
 
 	assert_true(n <= 64);
 	for (size_t i = 0; i < n; i++, packet.src++) {
-		sinter__program__v1__injected_packet__init(&injected[i]);
+		sinter__control__v1__injected_packet__init(&injected[i]);
 		injected[i].data.data = frames[i];
 		injected[i].data.len = sn_sample_udp(&packet, frames[i]);
 		list[i] = &injected[i];
@@ -129,15 +129,15 @@ static int open_two_workers(void **state)
 	return 0;
 }
 
-static Sinter__Program__V1__Response *ask(struct fixture *f, const Sinter__Program__V1__Request *request)
+static Sinter__Control__V1__Response *ask(struct fixture *f, const Sinter__Control__V1__Request *request)
 {
-	size_t len = sinter__program__v1__request__get_packed_size(request), reply_len;
+	size_t len = sinter__control__v1__request__get_packed_size(request), reply_len;
 	uint8_t *bytes = malloc(len + 1), *reply;
-	Sinter__Program__V1__Response *response;
+	Sinter__Control__V1__Response *response;
 
-	sinter__program__v1__request__pack(request, bytes);
+	sinter__control__v1__request__pack(request, bytes);
 	assert_int_equal(sn_requests_answer(&f->requests, bytes, len, &reply, &reply_len), 0);
-	response = sinter__program__v1__response__unpack(&f->arena.allocator, reply_len - SN_FRAME_HEADER,
+	response = sinter__control__v1__response__unpack(&f->arena.allocator, reply_len - SN_FRAME_HEADER,
 							 reply + SN_FRAME_HEADER);
 	assert_non_null(response);
 	free(bytes);
@@ -145,36 +145,36 @@ static Sinter__Program__V1__Response *ask(struct fixture *f, const Sinter__Progr
 	return response;
 }
 
-static Sinter__Program__V1__Response *ask_start(struct fixture *f)
+static Sinter__Control__V1__Response *ask_start(struct fixture *f)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_START_TRACE;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_START_TRACE;
 	request.start_trace = &f->start;
 	return ask(f, &request);
 }
 
-static const Sinter__Program__V1__TraceStarted *start(struct fixture *f)
+static const Sinter__Control__V1__TraceStarted *start(struct fixture *f)
 {
-	Sinter__Program__V1__Response *response = ask_start(f);
+	Sinter__Control__V1__Response *response = ask_start(f);
 
 	assert_string_equal(response->error, "");
 	return response->trace_started;
 }
 
-static Sinter__Program__V1__Response *ask_read(struct fixture *f)
+static Sinter__Control__V1__Response *ask_read(struct fixture *f)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__ReadTrace body = SINTER__PROGRAM__V1__READ_TRACE__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__ReadTrace body = SINTER__CONTROL__V1__READ_TRACE__INIT;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_READ_TRACE;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_READ_TRACE;
 	request.read_trace = &body;
 	return ask(f, &request);
 }
 
-static const Sinter__Program__V1__Traced *read_trace(struct fixture *f)
+static const Sinter__Control__V1__Traced *read_trace(struct fixture *f)
 {
-	Sinter__Program__V1__Response *response = ask_read(f);
+	Sinter__Control__V1__Response *response = ask_read(f);
 
 	assert_string_equal(response->error, "");
 	return response->traced;
@@ -182,10 +182,10 @@ static const Sinter__Program__V1__Traced *read_trace(struct fixture *f)
 
 static void stop(struct fixture *f)
 {
-	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__StopTrace body = SINTER__PROGRAM__V1__STOP_TRACE__INIT;
+	Sinter__Control__V1__Request request = SINTER__CONTROL__V1__REQUEST__INIT;
+	Sinter__Control__V1__StopTrace body = SINTER__CONTROL__V1__STOP_TRACE__INIT;
 
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_STOP_TRACE;
+	request.body_case = SINTER__CONTROL__V1__REQUEST__BODY_STOP_TRACE;
 	request.stop_trace = &body;
 	assert_string_equal(ask(f, &request)->error, "");
 }
@@ -200,9 +200,9 @@ static void assert_refused(struct fixture *f, const char *why)
 static void a_trace_says_what_it_is_of_and_tells_packets_once(void **state)
 {
 	struct fixture *f = *state;
-	const Sinter__Program__V1__TraceStarted *started = start(f);
-	const Sinter__Program__V1__Traced *traced;
-	const Sinter__Program__V1__TracedPacket *packet;
+	const Sinter__Control__V1__TraceStarted *started = start(f);
+	const Sinter__Control__V1__Traced *traced;
+	const Sinter__Control__V1__TracedPacket *packet;
 
 	assert_int_equal(started->hash.len, 4);
 	assert_memory_equal(started->hash.data, "hash", 4);
@@ -226,8 +226,8 @@ static void a_trace_says_what_it_is_of_and_tells_packets_once(void **state)
 	assert_int_equal(packet->time_ns, f->now);
 	assert_int_equal(packet->n_classes, 1);
 	assert_int_equal(packet->n_frames, 2);
-	assert_int_equal(packet->frames[0]->kind, SINTER__PROGRAM__V1__TRACED_FRAME__KIND__RECEIVED);
-	assert_int_equal(packet->frames[1]->kind, SINTER__PROGRAM__V1__TRACED_FRAME__KIND__SENT);
+	assert_int_equal(packet->frames[0]->kind, SINTER__CONTROL__V1__TRACED_FRAME__KIND__RECEIVED);
+	assert_int_equal(packet->frames[1]->kind, SINTER__CONTROL__V1__TRACED_FRAME__KIND__SENT);
 	assert_int_equal(packet->frames[1]->interface, 1);
 	assert_int_equal(packet->frames[1]->length, SN_SAMPLE_FRAME);
 	assert_memory_equal(packet->frames[1]->data.data, f->harness.bytes + f->harness.out[1].offset,
@@ -238,12 +238,12 @@ static void a_trace_says_what_it_is_of_and_tells_packets_once(void **state)
 static void classes_are_chosen_by_segment_and_drops_by_reason(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__TraceClasses of_name = SINTER__PROGRAM__V1__TRACE_CLASSES__INIT,
-					  of_index = SINTER__PROGRAM__V1__TRACE_CLASSES__INIT,
+	Sinter__Control__V1__TraceClasses of_name = SINTER__CONTROL__V1__TRACE_CLASSES__INIT,
+					  of_index = SINTER__CONTROL__V1__TRACE_CLASSES__INIT,
 					  *classes[] = {&of_name, &of_index};
 	char *reasons[] = {(char *)"martian", (char *)"discard"};
 	uint32_t which[] = {2, 1};
-	const Sinter__Program__V1__Traced *traced;
+	const Sinter__Control__V1__Traced *traced;
 
 	of_name.segment = (char *)"inside";
 	of_name.n_classes = 2;
@@ -283,7 +283,7 @@ static void classes_are_chosen_by_segment_and_drops_by_reason(void **state)
 static void a_trace_ends_with_enough_packets_and_says_so_with_the_last(void **state)
 {
 	struct fixture *f = *state;
-	const Sinter__Program__V1__Traced *traced;
+	const Sinter__Control__V1__Traced *traced;
 
 	f->start.max_packets = 3;
 	start(f);
@@ -312,7 +312,7 @@ static void a_trace_ends_with_its_time(void **state)
 static void a_trace_ends_with_its_program_and_tells_what_it_has(void **state)
 {
 	struct fixture *f = *state;
-	const Sinter__Program__V1__Traced *traced;
+	const Sinter__Control__V1__Traced *traced;
 
 	start(f);
 	send_packets(f, 9, 1);
@@ -357,7 +357,7 @@ static void there_is_one_trace_at_a_time(void **state)
 static void what_cannot_be_traced_is_said(void **state)
 {
 	struct fixture *f = *state;
-	Sinter__Program__V1__TraceClasses classes = SINTER__PROGRAM__V1__TRACE_CLASSES__INIT,
+	Sinter__Control__V1__TraceClasses classes = SINTER__CONTROL__V1__TRACE_CLASSES__INIT,
 					  *list[] = {&classes};
 	char *reasons[] = {(char *)"bad-luck"};
 	uint32_t three = 3;
@@ -394,7 +394,7 @@ static void without_a_program_there_is_nothing_to_trace(void **state)
 static void a_packet_that_is_handed_to_another_worker_is_told_once(void **state)
 {
 	struct fixture *f = *state;
-	const Sinter__Program__V1__Traced *traced;
+	const Sinter__Control__V1__Traced *traced;
 	unsigned int of_worker[2] = {0};
 	uint64_t handed = 0;
 

@@ -200,10 +200,10 @@ static uint64_t page_faults(void)
 /* Asks the first engine to say how much there is of some units, as its agent does. */
 static int ask_layout(struct journey *j, size_t n_units, uint32_t *counts)
 {
-	Sinter__Program__V1__GiveShards give = SINTER__PROGRAM__V1__GIVE_SHARDS__INIT;
-	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
+	Sinter__Control__V1__GiveShards give = SINTER__CONTROL__V1__GIVE_SHARDS__INIT;
+	Sinter__Control__V1__Response response = SINTER__CONTROL__V1__RESPONSE__INIT;
 
-	give.step = SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT;
+	give.step = SINTER__CONTROL__V1__GIVE_SHARDS__STEP__LAYOUT;
 	give.transfer = (ProtobufCBinaryData){SN_TRANSFER_ID, j->id};
 	give.shards = j->units;
 	give.n_shards = n_units;
@@ -249,9 +249,9 @@ static void memory_is_there_before_packets_wait(void **state)
 
 static void counts_that_are_none_are_refused(void **state)
 {
-	Sinter__Program__V1__TakeShards take = SINTER__PROGRAM__V1__TAKE_SHARDS__INIT;
-	Sinter__Program__V1__ShardLayout layout = SINTER__PROGRAM__V1__SHARD_LAYOUT__INIT;
-	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
+	Sinter__Control__V1__TakeShards take = SINTER__CONTROL__V1__TAKE_SHARDS__INIT;
+	Sinter__Control__V1__ShardLayout layout = SINTER__CONTROL__V1__SHARD_LAYOUT__INIT;
+	Sinter__Control__V1__Response response = SINTER__CONTROL__V1__RESPONSE__INIT;
 	struct world *w = *state;
 	uint32_t counts[SN_SHARDS];
 	struct journey trip = journey(w, 0, 0, 3), *j = &trip;

@@ -95,14 +95,14 @@ void open_side(struct world *w, uint8_t number, bool bare)
 static int introduce_owner(struct side *side, const char *interface, size_t n_peers, bool owns, bool front)
 {
 	uint32_t units[SN_SHARDS];
-	Sinter__Program__V1__PeerInterface ifaces[2], *list[2];
-	Sinter__Program__V1__SetPeers message = SINTER__PROGRAM__V1__SET_PEERS__INIT;
-	Sinter__Program__V1__Peer peer = SINTER__PROGRAM__V1__PEER__INIT, *peers[1] = {&peer};
+	Sinter__Control__V1__PeerInterface ifaces[2], *list[2];
+	Sinter__Control__V1__SetPeers message = SINTER__CONTROL__V1__SET_PEERS__INIT;
+	Sinter__Control__V1__Peer peer = SINTER__CONTROL__V1__PEER__INIT, *peers[1] = {&peer};
 	uint64_t macs[2];
 
 	for (uint16_t i = 0; i < 2; i++) {
 		list[i] = &ifaces[i];
-		sinter__program__v1__peer_interface__init(&ifaces[i]);
+		sinter__control__v1__peer_interface__init(&ifaces[i]);
 		macs[i] = mac_of(1 - side->number, i);
 		ifaces[i].name = (char *)(i == 0 ? "inside" : interface);
 		ifaces[i].mac = (ProtobufCBinaryData){6, (uint8_t *)&macs[i]};

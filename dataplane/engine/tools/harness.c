@@ -94,7 +94,7 @@ static const char usage[] =
 	"usage: sinter-harness [--workers N] [--shards host|address:BIT|rss] [--cache N] <requests "
 	">responses\n"
 	"\n"
-	"The packet engine without devices: frames of program.proto's Request and Response,\n"
+	"The packet engine without devices: frames of control.proto's Request and Response,\n"
 	"4 bytes big-endian length before each. Packets and clock come by Inject. Several\n"
 	"workers (at most 64) receive them by turns; with --shards rss as a device that hashes\n"
 	"gives them to its queues. Each worker keeps N decisions whole, 65536 unless told: few\n"

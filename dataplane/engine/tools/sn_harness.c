@@ -202,7 +202,7 @@ void sn_harness_close(struct sn_harness *harness)
 	memset(harness, 0, sizeof(*harness));
 }
 
-static int check_packets(const struct sn_harness *harness, Sinter__Program__V1__InjectedPacket **packets,
+static int check_packets(const struct sn_harness *harness, Sinter__Control__V1__InjectedPacket **packets,
 			 size_t n, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
@@ -271,7 +271,7 @@ static void run_burst(struct sn_harness *harness, unsigned int receiver, uint16_
 }
 
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
-		     Sinter__Program__V1__InjectedPacket **packets, size_t n, struct sn_error *err)
+		     Sinter__Control__V1__InjectedPacket **packets, size_t n, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(harness->engine);
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
@@ -310,17 +310,17 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 }
 
 static int report_events(const struct sn_harness *harness, struct sn_arena *arena,
-			 Sinter__Program__V1__Injected *injected)
+			 Sinter__Control__V1__Injected *injected)
 {
 	size_t n = harness->n_events;
-	Sinter__Program__V1__StateEvent *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
+	Sinter__Control__V1__StateEvent *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
 	Sinter__Program__V1__Session *sessions = sn_arena_alloc(arena, (n + 1) * sizeof(*sessions));
 
 	injected->events = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->events));
 	if (list == NULL || sessions == NULL || injected->events == NULL)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		sinter__program__v1__state_event__init(&list[i]);
+		sinter__control__v1__state_event__init(&list[i]);
 		list[i].source = harness->events[i].source;
 		list[i].table = harness->events[i].event.table;
 		list[i].made = harness->events[i].event.made;
@@ -333,13 +333,13 @@ static int report_events(const struct sn_harness *harness, struct sn_arena *aren
 	return 0;
 }
 
-int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
-		      Sinter__Program__V1__Injected *injected, struct sn_error *err)
+int sn_harness_inject(void *context, const Sinter__Control__V1__Inject *inject, struct sn_arena *arena,
+		      Sinter__Control__V1__Injected *injected, struct sn_error *err)
 {
 	struct sn_harness *harness = context;
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
-	Sinter__Program__V1__OutPacket *outs;
-	Sinter__Program__V1__DropOf *drops;
+	Sinter__Control__V1__OutPacket *outs;
+	Sinter__Control__V1__DropOf *drops;
 
 	if (sn_harness_round(harness, inject->now_ns, inject->packets, inject->n_packets, err) != 0)
 		return -1;
@@ -350,7 +350,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	if (outs == NULL || injected->out == NULL || drops == NULL || injected->drops == NULL)
 		return sn_fail(err, "inject: no memory for the answer");
 	for (size_t i = 0; i < harness->n_out; i++) {
-		sinter__program__v1__out_packet__init(&outs[i]);
+		sinter__control__v1__out_packet__init(&outs[i]);
 		outs[i].interface = harness->out[i].interface;
 		outs[i].source = harness->out[i].source;
 		outs[i].data.data = harness->bytes + harness->out[i].offset;
@@ -360,7 +360,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	for (size_t i = 0; i < harness->n_drops; i++) {
 		const char *name = sn_program_reason(plan->program, harness->drops[i].reason);
 
-		sinter__program__v1__drop_of__init(&drops[i]);
+		sinter__control__v1__drop_of__init(&drops[i]);
 		drops[i].source = harness->drops[i].source;
 		drops[i].reason = (char *)(name != NULL ? name : "");
 		injected->drops[i] = &drops[i];

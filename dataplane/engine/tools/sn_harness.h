@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "program.pb-c.h"
+#include "control.pb-c.h"
 #include "sn_arena.h"
 #include "sn_engine.h"
 #include "sn_error.h"
@@ -70,10 +70,10 @@ int sn_harness_eal(const char *name, struct sn_error *err);
  * and bytes hold what came of it until the next round.
  */
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
-		     Sinter__Program__V1__InjectedPacket **packets, size_t n, struct sn_error *err);
+		     Sinter__Control__V1__InjectedPacket **packets, size_t n, struct sn_error *err);
 
 /* An sn_inject: one round, what came out as a message. */
-int sn_harness_inject(void *harness, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
-		      Sinter__Program__V1__Injected *injected, struct sn_error *err);
+int sn_harness_inject(void *harness, const Sinter__Control__V1__Inject *inject, struct sn_arena *arena,
+		      Sinter__Control__V1__Injected *injected, struct sn_error *err);
 
 #endif /* SN_HARNESS_H */

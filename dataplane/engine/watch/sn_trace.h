@@ -39,7 +39,7 @@ struct sn_trace_rules {
 	_Atomic bool program_gone; /* classes have other meanings now */
 };
 
-/* As in TracedFrame of program.proto. */
+/* As in TracedFrame of control.proto. */
 enum sn_trace_kind {
 	SN_TRACE_RECEIVED,
 	SN_TRACE_SENT,

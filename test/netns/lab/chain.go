@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
@@ -83,7 +84,7 @@ func (p *Program) Encode(t testing.TB) {
 }
 
 // Load puts a program into force.
-func (e *Engine) Load(t testing.TB, p *Program) *programpb.Loaded {
+func (e *Engine) Load(t testing.TB, p *Program) *controlpb.Loaded {
 	t.Helper()
 	l, err := e.Client.Load(context.Background(), p.Encoded, p.Hash)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // EnginePath is the engine's program: SINTER_ENGINE, else the one in its build folder.
@@ -114,7 +114,7 @@ func StartSinterctl(t testing.TB, s *Space, chain string, binds []string, flags 
 }
 
 // Counters are the engine's statistics.
-func (e *Engine) Counters(t testing.TB) *programpb.Stats {
+func (e *Engine) Counters(t testing.TB) *controlpb.Stats {
 	t.Helper()
 	s, err := e.Stats(context.Background())
 	if err != nil {

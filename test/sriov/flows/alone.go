@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/flowspb"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -24,7 +25,7 @@ func (s *session) alone(ctx context.Context) ([]Step, error) {
 	}
 	var steps []Step
 	for queue := range uint32(2) {
-		rule := &programpb.FlowRule{Number: queue + 1, Action: programpb.FlowRule_QUEUE, Queue: queue}
+		rule := &flowspb.FlowRule{Number: queue + 1, Action: flowspb.FlowRule_QUEUE, Queue: queue}
 		for _, c := range []struct {
 			field       hs.Field
 			value, mask uint32
@@ -35,9 +36,9 @@ func (s *session) alone(ctx context.Context) ([]Step, error) {
 			{hs.SPort, uint32(port), 0xffff},
 			{hs.DPort, serverPort, 0xffff},
 		} {
-			rule.Conds = append(rule.Conds, &programpb.FlowCond{Field: programpb.Field(c.field), Value: c.value, Mask: c.mask})
+			rule.Conds = append(rule.Conds, &flowspb.FlowCond{Field: programpb.Field(c.field), Value: c.value, Mask: c.mask})
 		}
-		if err := s.update(ctx, &programpb.FlowStep{Step: &programpb.FlowStep_Create{Create: rule}}); err != nil {
+		if err := s.update(ctx, &flowspb.FlowStep{Step: &flowspb.FlowStep_Create{Create: rule}}); err != nil {
 			return nil, err
 		}
 		step, err := s.step(ctx, func() error {
@@ -53,15 +54,15 @@ func (s *session) alone(ctx context.Context) ([]Step, error) {
 		}
 		step.Name = fmt.Sprintf("queue %d", queue)
 		steps = append(steps, step)
-		if err := s.update(ctx, &programpb.FlowStep{Step: &programpb.FlowStep_Destroy{Destroy: rule.Number}}); err != nil {
+		if err := s.update(ctx, &flowspb.FlowStep{Step: &flowspb.FlowStep_Destroy{Destroy: rule.Number}}); err != nil {
 			return nil, err
 		}
 	}
 	return steps, nil
 }
 
-func (s *session) update(ctx context.Context, step *programpb.FlowStep) error {
-	done, err := s.engine.UpdateFlows(ctx, &programpb.UpdateFlows{Interface: "inside", Steps: []*programpb.FlowStep{step}})
+func (s *session) update(ctx context.Context, step *flowspb.FlowStep) error {
+	done, err := s.engine.UpdateFlows(ctx, &flowspb.UpdateFlows{Interface: "inside", Steps: []*flowspb.FlowStep{step}})
 	if err == nil && done.GetDone() != 1 {
 		err = fmt.Errorf("%v is refused: %s", step, done.GetRefused())
 	}

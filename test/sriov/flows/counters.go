@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // Step is what was done, and what the engine counted meanwhile.
@@ -42,7 +42,7 @@ type Rule struct {
 }
 
 // counted is what an engine counted from one reading to the next.
-func counted(before, after *programpb.Stats) (s Step) {
+func counted(before, after *controlpb.Stats) (s Step) {
 	for i, a := range after.GetWorkers() {
 		b := before.GetWorkers()[i]
 		s.Workers = append(s.Workers, Worker{

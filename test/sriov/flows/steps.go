@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 const (
@@ -185,9 +185,9 @@ func (s *session) untilSteered(ctx context.Context, flows []int) error {
 
 // give moves some shards to a worker.
 func (s *session) give(ctx context.Context, first, end int, worker uint32) error {
-	var moves []*programpb.ShardMove
+	var moves []*controlpb.ShardMove
 	for shard := first; shard < end; shard++ {
-		moves = append(moves, &programpb.ShardMove{Shard: uint32(shard), Worker: worker})
+		moves = append(moves, &controlpb.ShardMove{Shard: uint32(shard), Worker: worker})
 	}
 	_, err := s.engine.MoveShards(ctx, moves)
 	return err

@@ -14,27 +14,28 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 const (
-	received = programpb.TracedFrame_RECEIVED
-	sent     = programpb.TracedFrame_SENT
-	notSent  = programpb.TracedFrame_NOT_SENT
+	received = controlpb.TracedFrame_RECEIVED
+	sent     = controlpb.TracedFrame_SENT
+	notSent  = controlpb.TracedFrame_NOT_SENT
 )
 
 var began = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func started() *programpb.TraceStarted {
-	return &programpb.TraceStarted{
+func started() *controlpb.TraceStarted {
+	return &controlpb.TraceStarted{
 		Hash: bytes.Repeat([]byte{0xab}, 32), NowNs: 5_000_000, UnixNs: uint64(began.UnixNano()),
 		Interfaces: []string{"inside", "outside"}, Segments: []string{"from inside", "from outside"},
-		Trace: &programpb.StartTrace{SnapLen: 96},
+		Trace: &controlpb.StartTrace{SnapLen: 96},
 	}
 }
 
-func at(kind programpb.TracedFrame_Kind, intf, length uint32, data string) *programpb.TracedFrame {
-	return &programpb.TracedFrame{Kind: kind, Interface: intf, Length: length, Data: []byte(data)}
+func at(kind controlpb.TracedFrame_Kind, intf, length uint32, data string) *controlpb.TracedFrame {
+	return &controlpb.TracedFrame{Kind: kind, Interface: intf, Length: length, Data: []byte(data)}
 }
 
 // lines reads a file back: a line for each frame.
@@ -90,15 +91,15 @@ func TestFramesAreWrittenWithTheirInterfaceDirectionTimeAndStory(t *testing.T) {
 	if err := s.Started(started()); err != nil {
 		t.Fatal(err)
 	}
-	err := s.Traced(&programpb.Traced{Packets: []*programpb.TracedPacket{
+	err := s.Traced(&controlpb.Traced{Packets: []*controlpb.TracedPacket{
 		{
-			Number: 7, Worker: 1, TimeNs: 8_000_001, Classes: []*programpb.TracedClass{{Segment: 0, Class: 0}},
-			Frames: []*programpb.TracedFrame{at(received, 0, 1500, "came"), at(sent, 1, 1500, "left")},
+			Number: 7, Worker: 1, TimeNs: 8_000_001, Classes: []*controlpb.TracedClass{{Segment: 0, Class: 0}},
+			Frames: []*controlpb.TracedFrame{at(received, 0, 1500, "came"), at(sent, 1, 1500, "left")},
 		},
-		{Number: 9, TimeNs: 9_000_000, Drops: []string{"fw/drop"}, Cut: true, Frames: []*programpb.TracedFrame{at(received, 1, 4, "came")}},
-		{Number: 10, TimeNs: 9_000_000, Frames: []*programpb.TracedFrame{at(received, 0, 4, "wait")}},
-		{TimeNs: 12_000_000, Drops: []string{"neighbor-unresolved"}, Frames: []*programpb.TracedFrame{at(notSent, nowhere, 4, "late")}},
-		{Number: 11, TimeNs: 13_000_000, Drops: []string{"tx-full"}, Frames: []*programpb.TracedFrame{at(received, 0, 4, "came"), at(notSent, 1, 4, "full")}},
+		{Number: 9, TimeNs: 9_000_000, Drops: []string{"fw/drop"}, Cut: true, Frames: []*controlpb.TracedFrame{at(received, 1, 4, "came")}},
+		{Number: 10, TimeNs: 9_000_000, Frames: []*controlpb.TracedFrame{at(received, 0, 4, "wait")}},
+		{TimeNs: 12_000_000, Drops: []string{"neighbor-unresolved"}, Frames: []*controlpb.TracedFrame{at(notSent, nowhere, 4, "late")}},
+		{Number: 11, TimeNs: 13_000_000, Drops: []string{"tx-full"}, Frames: []*controlpb.TracedFrame{at(received, 0, 4, "came"), at(notSent, 1, 4, "full")}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +126,8 @@ func TestSeveralEnginesWriteOneFile(t *testing.T) {
 		if err := s.Started(started()); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Traced(&programpb.Traced{Packets: []*programpb.TracedPacket{
-			{Number: 1, TimeNs: 5_000_000, Classes: []*programpb.TracedClass{{Segment: 1, Class: 3}}, Frames: []*programpb.TracedFrame{at(received, 0, 1, "x")}, Drops: []string{"local"}},
+		err := s.Traced(&controlpb.Traced{Packets: []*controlpb.TracedPacket{
+			{Number: 1, TimeNs: 5_000_000, Classes: []*controlpb.TracedClass{{Segment: 1, Class: 3}}, Frames: []*controlpb.TracedFrame{at(received, 0, 1, "x")}, Drops: []string{"local"}},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -150,10 +151,10 @@ func TestAFileOfNoPacketsIsOneThatCanBeRead(t *testing.T) {
 }
 
 func TestTheSummarySaysWhyItEndedAndWhatIsMissing(t *testing.T) {
-	for want, traced := range map[string]*programpb.Traced{
+	for want, traced := range map[string]*controlpb.Traced{
 		"traced 0 packets: its time is over; 900 came meanwhile, 90 were looked at": {Received: 900, Examined: 90, Over: "its time is over"},
 		"traced 1 packet: it was stopped; 5 came meanwhile, 5 were looked at; 3 more found no room, look at one in more, or keep less of them": {
-			Packets: make([]*programpb.TracedPacket, 1), Received: 5, Examined: 5, Missed: 3, Over: "it was stopped",
+			Packets: make([]*controlpb.TracedPacket, 1), Received: 5, Examined: 5, Missed: 3, Over: "it was stopped",
 		},
 	} {
 		s := NewFile(io.Discard, "test").Source("", nil)
@@ -169,7 +170,7 @@ func TestTheSummarySaysWhyItEndedAndWhatIsMissing(t *testing.T) {
 	}
 }
 
-func want(t *testing.T, args ...string) (*programpb.StartTrace, error) {
+func want(t *testing.T, args ...string) (*controlpb.StartTrace, error) {
 	t.Helper()
 	var f Flags
 	flags := pflag.NewFlagSet("trace", pflag.ContinueOnError)
@@ -186,8 +187,8 @@ func TestFlagsAskForClassesReasonsAndBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := &programpb.StartTrace{
-		Classes: []*programpb.TraceClasses{
+	wanted := &controlpb.StartTrace{
+		Classes: []*controlpb.TraceClasses{
 			{Segment: "from inside", Classes: []uint32{4, 2}}, {Segment: "0"}, {Segment: "back through nat/napt", Classes: []uint32{1}}, {Segment: "answers"},
 		},
 		Reasons: []string{"fw/drop"}, OneIn: 10, SnapLen: 128, MaxPackets: 5, DurationNs: 60e9,

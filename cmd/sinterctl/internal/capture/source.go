@@ -9,6 +9,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -19,24 +20,24 @@ type Source struct {
 	number uint64
 	find   func(hash []byte) *programpb.Program
 
-	started    *programpb.TraceStarted
+	started    *controlpb.TraceStarted
 	program    *programpb.Program // nil: not known
 	interfaces map[place]int
 	packets    uint64
-	last       *programpb.Traced
+	last       *controlpb.Traced
 }
 
 // place is where a frame was seen.
 type place struct {
 	intf uint32
-	kind programpb.TracedFrame_Kind
+	kind controlpb.TracedFrame_Kind
 }
 
 // nowhere is the interface of a frame of which the engine does not know it any more.
 const nowhere = ^uint32(0)
 
 // Started implements control.Traces.
-func (s *Source) Started(started *programpb.TraceStarted) error {
+func (s *Source) Started(started *controlpb.TraceStarted) error {
 	s.started = started
 	if s.find != nil {
 		s.program = s.find(started.GetHash())
@@ -45,7 +46,7 @@ func (s *Source) Started(started *programpb.TraceStarted) error {
 	defer s.file.mu.Unlock()
 	// All directions from the beginning, for readers that watch the file grow.
 	for i := range started.GetInterfaces() {
-		for _, kind := range []programpb.TracedFrame_Kind{programpb.TracedFrame_RECEIVED, programpb.TracedFrame_SENT} {
+		for _, kind := range []controlpb.TracedFrame_Kind{controlpb.TracedFrame_RECEIVED, controlpb.TracedFrame_SENT} {
 			if _, err := s.intf(place{uint32(i), kind}); err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ func (s *Source) Started(started *programpb.TraceStarted) error {
 }
 
 // Traced implements control.Traces.
-func (s *Source) Traced(traced *programpb.Traced) error {
+func (s *Source) Traced(traced *controlpb.Traced) error {
 	s.file.mu.Lock()
 	defer s.file.mu.Unlock()
 	s.last = traced
@@ -69,7 +70,7 @@ func (s *Source) Traced(traced *programpb.Traced) error {
 }
 
 // packet writes all frames of a packet.
-func (s *Source) packet(p *programpb.TracedPacket) error {
+func (s *Source) packet(p *controlpb.TracedPacket) error {
 	at := time.Unix(0, int64(s.started.GetUnixNs()+p.GetTimeNs()-s.started.GetNowNs()))
 	for i, f := range p.GetFrames() {
 		intf, err := s.intf(place{f.GetInterface(), f.GetKind()})
@@ -80,7 +81,7 @@ func (s *Source) packet(p *programpb.TracedPacket) error {
 			at: at, intf: intf,
 			direction: pcapgo.NgEpbFlagDirectionOutbound, length: int(f.GetLength()), data: f.GetData(),
 		}
-		if f.GetKind() == programpb.TracedFrame_RECEIVED {
+		if f.GetKind() == controlpb.TracedFrame_RECEIVED {
 			r.direction = pcapgo.NgEpbFlagDirectionInbound
 		}
 		if p.GetNumber() > 0 {
@@ -99,7 +100,7 @@ func (s *Source) packet(p *programpb.TracedPacket) error {
 }
 
 // story is what became of a packet.
-func (s *Source) story(p *programpb.TracedPacket) []string {
+func (s *Source) story(p *controlpb.TracedPacket) []string {
 	var lines []string
 	for _, c := range p.GetClasses() {
 		line := fmt.Sprintf("segment %s, class %d", s.segment(c.GetSegment()), c.GetClass())
@@ -139,11 +140,11 @@ func (s *Source) intf(p place) (int, error) {
 	}
 	way, description := "", ""
 	switch p.kind {
-	case programpb.TracedFrame_RECEIVED:
+	case controlpb.TracedFrame_RECEIVED:
 		way, description = "in", "as received by "+what
-	case programpb.TracedFrame_SENT:
+	case controlpb.TracedFrame_SENT:
 		way, description = "out", "as sent by "+what
-	case programpb.TracedFrame_NOT_SENT:
+	case controlpb.TracedFrame_NOT_SENT:
 		way, description = "not sent", "dropped when ready to be sent by "+what
 	default:
 		way, description = p.kind.String(), "seen at "+what

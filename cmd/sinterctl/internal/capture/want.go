@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
 // Flags say which packets are wanted, and how much of them.
@@ -32,7 +32,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 }
 
 // Want is what the flags ask of an engine.
-func (f *Flags) Want() (*programpb.StartTrace, error) {
+func (f *Flags) Want() (*controlpb.StartTrace, error) {
 	// For the engine a zero is what the flag's default is.
 	for flag, v := range map[string]uint32{"one-in": f.oneIn, "snap": f.snap, "packets": f.packets} {
 		if v == 0 {
@@ -42,10 +42,10 @@ func (f *Flags) Want() (*programpb.StartTrace, error) {
 	if f.duration <= 0 {
 		return nil, fmt.Errorf("--for %s: want a time above zero", f.duration)
 	}
-	want := &programpb.StartTrace{
+	want := &controlpb.StartTrace{
 		Reasons: f.drops, OneIn: f.oneIn, SnapLen: f.snap, MaxPackets: f.packets, DurationNs: uint64(f.duration.Nanoseconds()),
 	}
-	bySegment := map[string]*programpb.TraceClasses{}
+	bySegment := map[string]*controlpb.TraceClasses{}
 	for _, text := range f.classes {
 		segment, class, err := parseClass(text)
 		if err != nil {
@@ -54,7 +54,7 @@ func (f *Flags) Want() (*programpb.StartTrace, error) {
 		c := bySegment[segment]
 		switch {
 		case c == nil:
-			c = &programpb.TraceClasses{Segment: segment, Classes: class}
+			c = &controlpb.TraceClasses{Segment: segment, Classes: class}
 			bySegment[segment] = c
 			want.Classes = append(want.Classes, c)
 		case class == nil || c.GetClasses() == nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -25,7 +26,7 @@ const stopPatience = 5 * time.Second
 
 // Trace writes what the instances of a chain trace into a file, and tells of each how it ended. No names: all instances. What one
 // of them could not do does not keep the others from it.
-func (c *Cluster) Trace(ctx context.Context, file *capture.File, name string, names []string, want *programpb.StartTrace, say func(string)) error {
+func (c *Cluster) Trace(ctx context.Context, file *capture.File, name string, names []string, want *controlpb.StartTrace, say func(string)) error {
 	chain, err := c.chain(ctx, name)
 	if err != nil {
 		return err

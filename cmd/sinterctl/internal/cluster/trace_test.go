@@ -24,8 +24,8 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // node is a node's kubelet and container runtime as far as exec goes: in the agents' containers it runs what sinter-agent trace is,
@@ -124,8 +124,8 @@ func frames(t *testing.T, file []byte) (by map[string]int, comments string) {
 	}
 }
 
-var local = &programpb.StartTrace{
-	Classes: []*programpb.TraceClasses{{Segment: "from inside", Classes: []uint32{0}}}, MaxPackets: 5, DurationNs: uint64(10 * time.Minute),
+var local = &controlpb.StartTrace{
+	Classes: []*controlpb.TraceClasses{{Segment: "from inside", Classes: []uint32{0}}}, MaxPackets: 5, DurationNs: uint64(10 * time.Minute),
 }
 
 func TestATraceComesFromThePodsAndWhatOneCannotDoIsTold(t *testing.T) {
@@ -161,7 +161,7 @@ func TestATraceThatIsStoppedIsReceivedToItsEnd(t *testing.T) {
 	defer cancel()
 	first := &once{W: new(bytes.Buffer), then: cancel}
 	var h heard
-	want := &programpb.StartTrace{MaxPackets: 1_000_000, OneIn: 1000, DurationNs: uint64(10 * time.Minute)}
+	want := &controlpb.StartTrace{MaxPackets: 1_000_000, OneIn: 1000, DurationNs: uint64(10 * time.Minute)}
 	if err := w.Trace(ctx, capture.NewFile(first, "test"), "office", []string{"office-0"}, want, h.say); err != nil {
 		t.Fatal(err)
 	}

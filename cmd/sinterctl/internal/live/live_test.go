@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -20,15 +21,15 @@ func TestSpeedsAreWrittenWithThreeDigitsAndAPrefix(t *testing.T) {
 }
 
 // sample is an engine that has run for so many seconds at 100 packets of 50 bytes per second.
-func sample(seconds uint64, hash byte) *programpb.Stats {
+func sample(seconds uint64, hash byte) *controlpb.Stats {
 	n := 100 * seconds
-	return &programpb.Stats{
+	return &controlpb.Stats{
 		Hash: []byte{hash}, NowNs: seconds * 1e9,
-		Ports:    []*programpb.PortStats{{Interface: "inside", RxPackets: n, RxBytes: 50 * n}},
-		Classes:  []*programpb.ClassStats{{Segment: 0, Class: 1, Packets: n, Bytes: 50 * n}},
-		Counters: []*programpb.CounterStats{{Packets: n, Bytes: 50 * n}},
-		Drops:    []*programpb.DropStats{{Reason: "martian", Kind: programpb.DropKind_DROP_KIND_REFUSAL, Packets: n, Bytes: 50 * n}},
-		Workers:  []*programpb.WorkerStats{{Packets: n, BusyCycles: 200 * n, IdleCycles: 600 * n}},
+		Ports:    []*controlpb.PortStats{{Interface: "inside", RxPackets: n, RxBytes: 50 * n}},
+		Classes:  []*controlpb.ClassStats{{Segment: 0, Class: 1, Packets: n, Bytes: 50 * n}},
+		Counters: []*controlpb.CounterStats{{Packets: n, Bytes: 50 * n}},
+		Drops:    []*controlpb.DropStats{{Reason: "martian", Kind: programpb.DropKind_DROP_KIND_REFUSAL, Packets: n, Bytes: 50 * n}},
+		Workers:  []*controlpb.WorkerStats{{Packets: n, BusyCycles: 200 * n, IdleCycles: 600 * n}},
 	}
 }
 
@@ -93,7 +94,7 @@ func TestAPageFitsItsTerminal(t *testing.T) {
 }
 
 func TestRulesThatMatchedAreShown(t *testing.T) {
-	stats := func(n uint64) *programpb.Stats {
+	stats := func(n uint64) *controlpb.Stats {
 		s := sample(n, 1)
 		s.Tables = []*programpb.TableStats{{Name: "ids/inspect", Inspector: &programpb.InspectStats{Packets: 100 * n, Rules: []*programpb.InspectCount{
 			{Name: "sid 1: tunnel", Packets: 10 * n}, {Name: "sid 2"}, {Name: "dns[0]", Packets: n},
@@ -111,7 +112,7 @@ func TestRulesThatMatchedAreShown(t *testing.T) {
 }
 
 func TestAMeterIsShownWithItsColors(t *testing.T) {
-	stats := func(n uint64) *programpb.Stats {
+	stats := func(n uint64) *controlpb.Stats {
 		s := sample(n, 1)
 		s.Tables = []*programpb.TableStats{{Name: "nat/napt", Sessions: 3}, {Name: "lim/all", Meter: &programpb.MeterStats{
 			Green: &programpb.MeterCount{Packets: 10 * n, Bytes: 1000 * n}, Red: &programpb.MeterCount{Packets: n, Bytes: 100 * n},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -108,7 +109,7 @@ type Worker struct {
 
 // Make compares the counters with those of before (nil: none, no rates). The program (nil:
 // not known) gives classes and counters their names.
-func Make(p *programpb.Program, before, now *programpb.Stats) Report {
+func Make(p *programpb.Program, before, now *controlpb.Stats) Report {
 	r := Report{Chain: p.GetChain(), Program: hex.EncodeToString(now.GetHash())}
 	if before != nil && now.GetNowNs() > before.GetNowNs() {
 		r.Seconds = float64(now.GetNowNs()-before.GetNowNs()) / 1e9
@@ -186,7 +187,7 @@ func (m maker) of(before, now counted) Rate {
 	return m.rate(before.GetPackets(), before.GetBytes(), now.GetPackets(), now.GetBytes())
 }
 
-func (m maker) interfaces(before, now []*programpb.PortStats) []Interface {
+func (m maker) interfaces(before, now []*controlpb.PortStats) []Interface {
 	out := make([]Interface, len(now))
 	for i, n := range now {
 		b := at(before, i)
@@ -200,9 +201,9 @@ func (m maker) interfaces(before, now []*programpb.PortStats) []Interface {
 	return out
 }
 
-func (m maker) classes(before, now []*programpb.ClassStats) []Row {
+func (m maker) classes(before, now []*controlpb.ClassStats) []Row {
 	type place struct{ segment, class uint32 }
-	old := map[place]*programpb.ClassStats{}
+	old := map[place]*controlpb.ClassStats{}
 	for _, c := range before {
 		old[place{c.GetSegment(), c.GetClass()}] = c
 	}
@@ -218,7 +219,7 @@ func (m maker) classes(before, now []*programpb.ClassStats) []Row {
 	return out
 }
 
-func (m maker) className(c *programpb.ClassStats) string {
+func (m maker) className(c *controlpb.ClassStats) string {
 	segments := m.program.GetSegments()
 	if int(c.GetSegment()) >= len(segments) || int(c.GetClass()) >= len(segments[c.GetSegment()].GetClasses()) {
 		return fmt.Sprintf("segment %d class %d", c.GetSegment(), c.GetClass())
@@ -227,7 +228,7 @@ func (m maker) className(c *programpb.ClassStats) string {
 	return s.GetName() + ": " + describe.Class(m.program, int(c.GetSegment()), s.GetClasses()[c.GetClass()])
 }
 
-func (m maker) counters(before, now []*programpb.CounterStats) []Row {
+func (m maker) counters(before, now []*controlpb.CounterStats) []Row {
 	out := make([]Row, len(now))
 	for i, c := range now {
 		name := fmt.Sprintf("counter %d", i)
@@ -239,16 +240,16 @@ func (m maker) counters(before, now []*programpb.CounterStats) []Row {
 	return out
 }
 
-func kindOf(d *programpb.DropStats) string {
+func kindOf(d *controlpb.DropStats) string {
 	return strings.ToLower(strings.TrimPrefix(d.GetKind().String(), "DROP_KIND_"))
 }
 
-func (m maker) drops(before, now []*programpb.DropStats) []Drop {
+func (m maker) drops(before, now []*controlpb.DropStats) []Drop {
 	type id struct {
 		kind   programpb.DropKind
 		reason string
 	}
-	old := map[id]*programpb.DropStats{}
+	old := map[id]*controlpb.DropStats{}
 	for _, d := range before {
 		old[id{d.GetKind(), d.GetReason()}] = d
 	}
@@ -260,7 +261,7 @@ func (m maker) drops(before, now []*programpb.DropStats) []Drop {
 	return out
 }
 
-func (m maker) workers(before, now []*programpb.WorkerStats) []Worker {
+func (m maker) workers(before, now []*controlpb.WorkerStats) []Worker {
 	out := make([]Worker, len(now))
 	for i, n := range now {
 		b := at(before, i)

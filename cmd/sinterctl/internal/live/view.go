@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -16,7 +17,7 @@ type Screen struct {
 }
 
 // Show implements runner.View.
-func (s Screen) Show(p *programpb.Program, before, now *programpb.Stats) error {
+func (s Screen) Show(p *programpb.Program, before, now *controlpb.Stats) error {
 	width, _ := s.Size()
 	var b bytes.Buffer
 	if err := Text(&b, Make(p, before, now), width); err != nil {
@@ -53,7 +54,7 @@ func head(text []byte, lines int) []byte {
 type Log struct{ W io.Writer }
 
 // Show implements runner.View.
-func (l Log) Show(p *programpb.Program, before, now *programpb.Stats) error {
+func (l Log) Show(p *programpb.Program, before, now *controlpb.Stats) error {
 	return Line(l.W, time.Now(), Make(p, before, now))
 }
 
@@ -61,7 +62,7 @@ func (l Log) Show(p *programpb.Program, before, now *programpb.Stats) error {
 type JSON struct{ W io.Writer }
 
 // Show implements runner.View.
-func (j JSON) Show(p *programpb.Program, before, now *programpb.Stats) error {
+func (j JSON) Show(p *programpb.Program, before, now *controlpb.Stats) error {
 	return json.NewEncoder(j.W).Encode(Make(p, before, now))
 }
 
@@ -69,4 +70,4 @@ func (j JSON) Show(p *programpb.Program, before, now *programpb.Stats) error {
 type Quiet struct{}
 
 // Show implements runner.View.
-func (Quiet) Show(*programpb.Program, *programpb.Stats, *programpb.Stats) error { return nil }
+func (Quiet) Show(*programpb.Program, *controlpb.Stats, *controlpb.Stats) error { return nil }

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/collector"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -25,7 +26,7 @@ type received struct {
 }
 
 // Show implements View.
-func (r received) Show(_ *programpb.Program, _, now *programpb.Stats) error {
+func (r received) Show(_ *programpb.Program, _, now *controlpb.Stats) error {
 	var n uint64
 	for _, p := range now.GetPorts() {
 		n += p.GetRxPackets()

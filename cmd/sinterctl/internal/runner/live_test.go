@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 	"github.com/sinter-nfv/sinter/test/routes"
@@ -203,7 +204,7 @@ func (c change) run(tb testing.TB, loaded bool) *liveRig {
 // silent is a view that shows nothing.
 type silent struct{}
 
-func (silent) Show(*programpb.Program, *programpb.Stats, *programpb.Stats) error { return nil }
+func (silent) Show(*programpb.Program, *controlpb.Stats, *controlpb.Stats) error { return nil }
 
 func (r *liveRig) write(name string, text []byte) {
 	r.tb.Helper()
@@ -251,7 +252,7 @@ func (r *liveRig) turn(changed bool) (time.Duration, string) {
 	return time.Since(began), said
 }
 
-func (r *liveRig) stats() *programpb.Stats {
+func (r *liveRig) stats() *controlpb.Stats {
 	r.tb.Helper()
 	c, err := control.Dial(r.tb.Context(), r.socket)
 	if err != nil {

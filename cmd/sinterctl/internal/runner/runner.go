@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/watch"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/flows"
 	"github.com/sinter-nfv/sinter/dataplane/health"
@@ -40,7 +41,7 @@ type Config struct {
 
 // View shows the counters from time to time.
 type View interface {
-	Show(p *programpb.Program, before, now *programpb.Stats) error
+	Show(p *programpb.Program, before, now *controlpb.Stats) error
 }
 
 // answerTimeout bounds a question to the engine: a loaded program may take seconds to build.
@@ -137,7 +138,7 @@ type running struct {
 	chain   *compile.Chain
 	began   time.Time // of reading the chain
 	engine  *engine.Process
-	before  *programpb.Stats
+	before  *controlpb.Stats
 	program atomic.Pointer[programpb.Program] // the chain's, for whoever checks its backends or exports its flows
 	flows   flows.Export
 }
@@ -259,7 +260,7 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 }
 
 // load puts the chain's program into force, and beside the socket for whoever reads statistics.
-func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Loaded, error) {
+func (r *running) load(ctx context.Context, chain *compile.Chain) (*controlpb.Loaded, error) {
 	ctx, cancel := asking(ctx)
 	defer cancel()
 	var has []*fib.Table

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -25,7 +26,7 @@ const (
 // hashes is a view that tells which program runs.
 type hashes chan string
 
-func (h hashes) Show(_ *programpb.Program, _, now *programpb.Stats) error {
+func (h hashes) Show(_ *programpb.Program, _, now *controlpb.Stats) error {
 	h <- hex.EncodeToString(now.GetHash())
 	return nil
 }

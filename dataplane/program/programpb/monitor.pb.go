@@ -4,7 +4,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: flows.proto
+// source: monitor.proto
 
 package programpb
 
@@ -56,11 +56,11 @@ func (x ObserveBy_What) String() string {
 }
 
 func (ObserveBy_What) Descriptor() protoreflect.EnumDescriptor {
-	return file_flows_proto_enumTypes[0].Descriptor()
+	return file_monitor_proto_enumTypes[0].Descriptor()
 }
 
 func (ObserveBy_What) Type() protoreflect.EnumType {
-	return &file_flows_proto_enumTypes[0]
+	return &file_monitor_proto_enumTypes[0]
 }
 
 func (x ObserveBy_What) Number() protoreflect.EnumNumber {
@@ -69,7 +69,7 @@ func (x ObserveBy_What) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObserveBy_What.Descriptor instead.
 func (ObserveBy_What) EnumDescriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{1, 0}
+	return file_monitor_proto_rawDescGZIP(), []int{1, 0}
 }
 
 // Observation says what is noted of the packets that come to a monitor (docs/elements.md, "observe").
@@ -86,7 +86,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_flows_proto_msgTypes[0]
+	mi := &file_monitor_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -98,7 +98,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[0]
+	mi := &file_monitor_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -111,7 +111,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{0}
+	return file_monitor_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Observation) GetName() string {
@@ -160,7 +160,7 @@ type ObserveBy struct {
 
 func (x *ObserveBy) Reset() {
 	*x = ObserveBy{}
-	mi := &file_flows_proto_msgTypes[1]
+	mi := &file_monitor_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -172,7 +172,7 @@ func (x *ObserveBy) String() string {
 func (*ObserveBy) ProtoMessage() {}
 
 func (x *ObserveBy) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[1]
+	mi := &file_monitor_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -185,7 +185,7 @@ func (x *ObserveBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBy.ProtoReflect.Descriptor instead.
 func (*ObserveBy) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{1}
+	return file_monitor_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ObserveBy) GetWhat() ObserveBy_What {
@@ -216,7 +216,7 @@ type FlowExport struct {
 
 func (x *FlowExport) Reset() {
 	*x = FlowExport{}
-	mi := &file_flows_proto_msgTypes[2]
+	mi := &file_monitor_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -228,7 +228,7 @@ func (x *FlowExport) String() string {
 func (*FlowExport) ProtoMessage() {}
 
 func (x *FlowExport) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[2]
+	mi := &file_monitor_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +241,7 @@ func (x *FlowExport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowExport.ProtoReflect.Descriptor instead.
 func (*FlowExport) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{2}
+	return file_monitor_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FlowExport) GetCollector() uint32 {
@@ -290,7 +290,7 @@ type GetTop struct {
 
 func (x *GetTop) Reset() {
 	*x = GetTop{}
-	mi := &file_flows_proto_msgTypes[3]
+	mi := &file_monitor_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +302,7 @@ func (x *GetTop) String() string {
 func (*GetTop) ProtoMessage() {}
 
 func (x *GetTop) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[3]
+	mi := &file_monitor_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +315,7 @@ func (x *GetTop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTop.ProtoReflect.Descriptor instead.
 func (*GetTop) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{3}
+	return file_monitor_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetTop) GetLimit() uint32 {
@@ -345,7 +345,7 @@ type TopList struct {
 
 func (x *TopList) Reset() {
 	*x = TopList{}
-	mi := &file_flows_proto_msgTypes[4]
+	mi := &file_monitor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +357,7 @@ func (x *TopList) String() string {
 func (*TopList) ProtoMessage() {}
 
 func (x *TopList) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[4]
+	mi := &file_monitor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +370,7 @@ func (x *TopList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopList.ProtoReflect.Descriptor instead.
 func (*TopList) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{4}
+	return file_monitor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TopList) GetName() string {
@@ -418,7 +418,7 @@ type Top struct {
 
 func (x *Top) Reset() {
 	*x = Top{}
-	mi := &file_flows_proto_msgTypes[5]
+	mi := &file_monitor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +430,7 @@ func (x *Top) String() string {
 func (*Top) ProtoMessage() {}
 
 func (x *Top) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[5]
+	mi := &file_monitor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +443,7 @@ func (x *Top) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Top.ProtoReflect.Descriptor instead.
 func (*Top) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{5}
+	return file_monitor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Top) GetBy() *ObserveBy {
@@ -473,7 +473,7 @@ type TopOfWorker struct {
 
 func (x *TopOfWorker) Reset() {
 	*x = TopOfWorker{}
-	mi := &file_flows_proto_msgTypes[6]
+	mi := &file_monitor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +485,7 @@ func (x *TopOfWorker) String() string {
 func (*TopOfWorker) ProtoMessage() {}
 
 func (x *TopOfWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[6]
+	mi := &file_monitor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +498,7 @@ func (x *TopOfWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopOfWorker.ProtoReflect.Descriptor instead.
 func (*TopOfWorker) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{6}
+	return file_monitor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TopOfWorker) GetPackets() uint64 {
@@ -545,7 +545,7 @@ type TopRow struct {
 
 func (x *TopRow) Reset() {
 	*x = TopRow{}
-	mi := &file_flows_proto_msgTypes[7]
+	mi := &file_monitor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +557,7 @@ func (x *TopRow) String() string {
 func (*TopRow) ProtoMessage() {}
 
 func (x *TopRow) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[7]
+	mi := &file_monitor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +570,7 @@ func (x *TopRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRow.ProtoReflect.Descriptor instead.
 func (*TopRow) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{7}
+	return file_monitor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TopRow) GetSource() uint32 {
@@ -639,7 +639,7 @@ type ReadFlows struct {
 
 func (x *ReadFlows) Reset() {
 	*x = ReadFlows{}
-	mi := &file_flows_proto_msgTypes[8]
+	mi := &file_monitor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +651,7 @@ func (x *ReadFlows) String() string {
 func (*ReadFlows) ProtoMessage() {}
 
 func (x *ReadFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[8]
+	mi := &file_monitor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +664,7 @@ func (x *ReadFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlows.ProtoReflect.Descriptor instead.
 func (*ReadFlows) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{8}
+	return file_monitor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadFlows) GetLimit() uint32 {
@@ -687,7 +687,7 @@ type FlowRecords struct {
 
 func (x *FlowRecords) Reset() {
 	*x = FlowRecords{}
-	mi := &file_flows_proto_msgTypes[9]
+	mi := &file_monitor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +699,7 @@ func (x *FlowRecords) String() string {
 func (*FlowRecords) ProtoMessage() {}
 
 func (x *FlowRecords) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[9]
+	mi := &file_monitor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +712,7 @@ func (x *FlowRecords) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRecords.ProtoReflect.Descriptor instead.
 func (*FlowRecords) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{9}
+	return file_monitor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FlowRecords) GetRecords() []*FlowRecord {
@@ -769,7 +769,7 @@ type FlowRecord struct {
 
 func (x *FlowRecord) Reset() {
 	*x = FlowRecord{}
-	mi := &file_flows_proto_msgTypes[10]
+	mi := &file_monitor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +781,7 @@ func (x *FlowRecord) String() string {
 func (*FlowRecord) ProtoMessage() {}
 
 func (x *FlowRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[10]
+	mi := &file_monitor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +794,7 @@ func (x *FlowRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRecord.ProtoReflect.Descriptor instead.
 func (*FlowRecord) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{10}
+	return file_monitor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FlowRecord) GetSource() uint32 {
@@ -891,7 +891,7 @@ type ObservationStats struct {
 
 func (x *ObservationStats) Reset() {
 	*x = ObservationStats{}
-	mi := &file_flows_proto_msgTypes[11]
+	mi := &file_monitor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +903,7 @@ func (x *ObservationStats) String() string {
 func (*ObservationStats) ProtoMessage() {}
 
 func (x *ObservationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_flows_proto_msgTypes[11]
+	mi := &file_monitor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +916,7 @@ func (x *ObservationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservationStats.ProtoReflect.Descriptor instead.
 func (*ObservationStats) Descriptor() ([]byte, []int) {
-	return file_flows_proto_rawDescGZIP(), []int{11}
+	return file_monitor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservationStats) GetName() string {
@@ -975,11 +975,11 @@ func (x *ObservationStats) GetLostBytes() uint64 {
 	return 0
 }
 
-var File_flows_proto protoreflect.FileDescriptor
+var File_monitor_proto protoreflect.FileDescriptor
 
-const file_flows_proto_rawDesc = "" +
+const file_monitor_proto_rawDesc = "" +
 	"\n" +
-	"\vflows.proto\x12\x11sinter.program.v1\"\xc5\x01\n" +
+	"\rmonitor.proto\x12\x11sinter.program.v1\"\xc5\x01\n" +
 	"\vObservation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\x04tops\x18\x02 \x03(\v2\x1c.sinter.program.v1.ObserveByR\x04tops\x12\x18\n" +
@@ -1065,20 +1065,20 @@ const file_flows_proto_rawDesc = "" +
 	"lost_bytes\x18\b \x01(\x04R\tlostBytesB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
-	file_flows_proto_rawDescOnce sync.Once
-	file_flows_proto_rawDescData []byte
+	file_monitor_proto_rawDescOnce sync.Once
+	file_monitor_proto_rawDescData []byte
 )
 
-func file_flows_proto_rawDescGZIP() []byte {
-	file_flows_proto_rawDescOnce.Do(func() {
-		file_flows_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_flows_proto_rawDesc), len(file_flows_proto_rawDesc)))
+func file_monitor_proto_rawDescGZIP() []byte {
+	file_monitor_proto_rawDescOnce.Do(func() {
+		file_monitor_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_monitor_proto_rawDesc), len(file_monitor_proto_rawDesc)))
 	})
-	return file_flows_proto_rawDescData
+	return file_monitor_proto_rawDescData
 }
 
-var file_flows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
-var file_flows_proto_goTypes = []any{
+var file_monitor_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_monitor_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_monitor_proto_goTypes = []any{
 	(ObserveBy_What)(0),      // 0: sinter.program.v1.ObserveBy.What
 	(*Observation)(nil),      // 1: sinter.program.v1.Observation
 	(*ObserveBy)(nil),        // 2: sinter.program.v1.ObserveBy
@@ -1093,7 +1093,7 @@ var file_flows_proto_goTypes = []any{
 	(*FlowRecord)(nil),       // 11: sinter.program.v1.FlowRecord
 	(*ObservationStats)(nil), // 12: sinter.program.v1.ObservationStats
 }
-var file_flows_proto_depIdxs = []int32{
+var file_monitor_proto_depIdxs = []int32{
 	2,  // 0: sinter.program.v1.Observation.tops:type_name -> sinter.program.v1.ObserveBy
 	3,  // 1: sinter.program.v1.Observation.export:type_name -> sinter.program.v1.FlowExport
 	0,  // 2: sinter.program.v1.ObserveBy.what:type_name -> sinter.program.v1.ObserveBy.What
@@ -1109,27 +1109,27 @@ var file_flows_proto_depIdxs = []int32{
 	0,  // [0:8] is the sub-list for field type_name
 }
 
-func init() { file_flows_proto_init() }
-func file_flows_proto_init() {
-	if File_flows_proto != nil {
+func init() { file_monitor_proto_init() }
+func file_monitor_proto_init() {
+	if File_monitor_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flows_proto_rawDesc), len(file_flows_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_monitor_proto_rawDesc), len(file_monitor_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_flows_proto_goTypes,
-		DependencyIndexes: file_flows_proto_depIdxs,
-		EnumInfos:         file_flows_proto_enumTypes,
-		MessageInfos:      file_flows_proto_msgTypes,
+		GoTypes:           file_monitor_proto_goTypes,
+		DependencyIndexes: file_monitor_proto_depIdxs,
+		EnumInfos:         file_monitor_proto_enumTypes,
+		MessageInfos:      file_monitor_proto_msgTypes,
 	}.Build()
-	File_flows_proto = out.File
-	file_flows_proto_goTypes = nil
-	file_flows_proto_depIdxs = nil
+	File_monitor_proto = out.File
+	file_monitor_proto_goTypes = nil
+	file_monitor_proto_depIdxs = nil
 }
