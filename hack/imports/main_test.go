@@ -124,6 +124,18 @@ func TestAPlantedWrongIncludeIsFound(t *testing.T) {
 			"dataplane/engine/worker/planted.c", "#include \"sn_napt.h\"\n",
 			"dataplane/engine/worker includes headers of kind, which it does not use: see dataplane/engine/worker/meson.build",
 		},
+		"the slow path includes the fast ways": {
+			"dataplane/engine/slow/planted.c", "#include \"sn_fast.h\"\n",
+			"dataplane/engine/slow includes headers of fast, which it does not use: see dataplane/engine/slow/meson.build",
+		},
+		"next hops include the slow path": {
+			"dataplane/engine/next/planted.h", "#include \"sn_slow.h\"\n",
+			"dataplane/engine/next includes headers of slow, which it does not use: see dataplane/engine/next/meson.build",
+		},
+		"a burst includes next hops": {
+			"dataplane/engine/burst/planted.c", "#include \"sn_neigh.h\"\n",
+			"dataplane/engine/burst includes headers of next, which it does not use: see dataplane/engine/burst/meson.build",
+		},
 		"a worker includes messages of the control socket": {
 			"dataplane/engine/worker/planted.c", "#include \"control.pb-c.h\"\n",
 			"dataplane/engine/worker includes headers of schema_control, which it does not use: see dataplane/engine/worker/meson.build",

@@ -18,7 +18,7 @@
 #include "sn_program_build.h"
 
 struct sn_pkt;
-struct sn_execution; /* a packet on its way: worker/sn_execution.h */
+struct sn_execution; /* a packet on its way: slow/sn_execution.h */
 struct sn_look;	     /* a look ahead: shard/sn_dispatch.h */
 struct sn_partition;
 struct sn_entry;

@@ -145,7 +145,7 @@ class Layout(unittest.TestCase):
                 self.assertEqual(named.findall(path.read_text()), [], path)
 
     def test_only_its_own_library_sees_what_a_worker_is_built_from(self):
-        seen = {folder_of(p) for p in sources() if '#include "sn_worker_impl.h"' in p.read_text()}
+        seen = {folder_of(p) for p in sources() if '#include "sn_worker_private.h"' in p.read_text()}
         self.assertEqual(seen, {"worker"})
 
     def test_no_library_includes_a_header_by_its_folder(self):

@@ -3,6 +3,7 @@
 
 #include "sn_dispatch.h"
 #include "sn_flow.h"
+#include "sn_output.h"
 #include "sn_state_kind.h"
 
 _Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
@@ -11,74 +12,76 @@ _Static_assert(SN_BURST_MAX <= 64, "sn_worker.handed has a bit for each packet o
 /* A packet that a device with rules for shards would have given to the other's queue. */
 static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t place)
 {
-	return place != SN_PLACE_AWAITED && !w->taking && p->frag == SN_FRAG_WHOLE &&
+	return place != SN_PLACE_AWAITED && !w->fast.env.taking && p->frag == SN_FRAG_WHOLE &&
 	       (p->proto == SN_TCP || p->proto == SN_UDP);
 }
 
 static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 {
-	struct sn_pkt *p = sn_worker_pkt(w, i);
+	struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
 	bool passed;
 
-	w->stats.ports[p->iface].strays += is_stray(w, p, place);
+	w->fast.env.stats.ports[p->iface].strays += is_stray(w, p, place);
 
 	/* Between workers an interface goes by its port: a program may renumber it. */
-	p->m->port = w->addresses.ports[p->iface];
-	p->m->hash.rss = w->burst.shards[i];
+	p->m->port = w->fast.env.addresses.ports[p->iface];
+	p->m->hash.rss = w->handing.shards[i];
 	passed = place == SN_PLACE_AWAITED ? sn_mailbox_hold(w->mailbox, p->m)
 					   : sn_mailbox_hand(w->mailbox, place, p->m);
 	if (passed)
-		w->stats.handed++;
+		w->fast.env.stats.handed++;
 	else
-		sn_worker_drop(w, p->m, SN_REASON_HANDOVER_FULL);
+		sn_output_drop(&w->fast.env, p->m, SN_REASON_HANDOVER_FULL);
 }
 
 /* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
 static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 {
-	struct sn_pkt *p = sn_worker_pkt(w, i);
+	struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
 	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
-	uint16_t port = w->addresses.ports[p->iface];
+	uint16_t port = w->fast.env.addresses.ports[p->iface];
 	uint64_t to = sn_peers_way(w->peers, shard, port);
 
 	if (to != 0 && !sn_peers_sent(w->peers, port, sn_mac_number(frame + 6))) {
 		memcpy(frame, &to, 6);
-		memcpy(frame + 6, &w->addresses.macs[p->iface], 6);
-		w->stats.shards[shard].passed++;
-		sn_worker_send(w, p->iface, p->m);
+		memcpy(frame + 6, &w->fast.env.addresses.macs[p->iface], 6);
+		w->fast.env.stats.shards[shard].passed++;
+		sn_output_send(&w->fast.env, p->iface, p->m);
 	} else {
-		sn_worker_drop(w, p->m, SN_REASON_NOT_HERE);
+		sn_output_drop(&w->fast.env, p->m, SN_REASON_NOT_HERE);
 	}
 }
 
 void sn_hand_over(struct sn_worker *w, uint32_t i)
 {
-	uint32_t shard = w->burst.shards[i];
+	uint32_t shard = w->handing.shards[i];
 	uint8_t place = w->mailbox->place[shard];
 
 	if (place == SN_PLACE_AWAY)
 		pass_on(w, i, shard);
 	else
 		pass(w, i, place == SN_PLACE_TURNING ? SN_PLACE_AWAITED : place);
-	w->burst.handed |= 1ull << i;
-	w->burst.shards[i] = SN_PKT_NO_SHARD;
-	w->burst.gone++;
+	w->handing.handed |= 1ull << i;
+	w->handing.shards[i] = SN_PKT_NO_SHARD;
+	w->handing.gone++;
 }
 
 /* Of a plain packet whose class says that its flow tells the shard, it is told without reading the packet. */
 static uint32_t shard_of(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
-	uint32_t class = w->burst.classes[i];
+	uint32_t class = w->fast.env.burst.classes[i];
 	const struct sn_class *c;
 	struct sn_flow flow;
 
-	if (!sn_burst_plain(&w->burst, i) || class == SN_TABLE_NONE)
-		return sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, class);
-	c = &w->program->classes[w->program->segments[segment].first_class + class];
+	if (!sn_burst_plain(&w->fast.env.burst, i) || class == SN_TABLE_NONE)
+		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state,
+					 sn_burst_pkt(&w->fast.env.burst, i), segment, class);
+	c = &w->fast.env.program->classes[w->fast.env.program->segments[segment].first_class + class];
 	if (c->way != SN_WAY_FORWARD)
-		return sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, class);
-	flow = sn_flow_of_plain(rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *));
-	return sn_state_kinds[c->kind]->shard_of(w->state, c->state_run, &flow);
+		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state,
+					 sn_burst_pkt(&w->fast.env.burst, i), segment, class);
+	flow = sn_flow_of_plain(rte_pktmbuf_mtod(w->fast.env.burst.frames[i], const uint8_t *));
+	return sn_state_kinds[c->kind]->shard_of(w->fast.env.state, c->state_run, &flow);
 }
 
 /* Asks the program. Whether the packet is to be processed here. */
@@ -86,7 +89,7 @@ static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
 	uint32_t shard = shard_of(w, i, segment);
 
-	w->burst.shards[i] = (uint8_t)shard;
+	w->handing.shards[i] = (uint8_t)shard;
 	return sn_hand_over_is_here(w, shard);
 }
 
@@ -98,11 +101,11 @@ static bool is_refused(const struct sn_burst *b, uint32_t i)
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (w->burst.candidates[i] || unlikely(is_refused(&w->burst, i)) ||
+		if (sn_burst_known(&w->fast.env.burst, i) || unlikely(is_refused(&w->fast.env.burst, i)) ||
 		    likely(find(w, i, segment)))
 			continue;
-		w->burst.handed |= 1ull << i;
-		w->burst.classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
+		w->handing.handed |= 1ull << i;
+		w->fast.env.burst.classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
 	}
 }
 
@@ -118,23 +121,24 @@ uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n)
 {
 	if (n < SN_BURST_MAX / 2)
 		return 1;
-	w->lot = w->lot * 1664525 + 1013904223; /* Knuth's and Lewis' generator: its high bits are good */
-	return w->lot >> 29 == 0 ? 8 : 0;
+	w->handing.lot = w->handing.lot * 1664525 +
+			 1013904223; /* Knuth's and Lewis' generator: its high bits are good */
+	return w->handing.lot >> 29 == 0 ? 8 : 0;
 }
 
 void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t weight, uint64_t until, uint64_t after)
 {
 	uint64_t cycles;
 
-	if (n == w->burst.gone)
+	if (n == w->handing.gone)
 		return;
-	cycles = (until / n + after / (n - w->burst.gone)) * weight;
+	cycles = (until / n + after / (n - w->handing.gone)) * weight;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t shard = w->burst.shards[i];
+		uint32_t shard = w->handing.shards[i];
 
 		if (shard == SN_PKT_NO_SHARD)
 			continue;
-		w->stats.shards[shard].packets += weight;
-		w->stats.shards[shard].cycles += cycles;
+		w->fast.env.stats.shards[shard].packets += weight;
+		w->fast.env.stats.shards[shard].cycles += cycles;
 	}
 }

@@ -5,7 +5,7 @@
 /* The packets of a burst whose state is another worker's: handed over before anything is done to them, in
  * their turn, so that those of a flow keep their order. */
 
-#include "sn_worker_impl.h"
+#include "sn_worker_private.h"
 
 /* Whether a shard's packets are processed here. */
 static inline bool sn_hand_over_is_here(const struct sn_worker *w, uint32_t shard)
@@ -15,18 +15,19 @@ static inline bool sn_hand_over_is_here(const struct sn_worker *w, uint32_t shar
 	if (shard == SN_PKT_NO_SHARD)
 		return true;
 	place = w->mailbox->place[shard];
-	return likely(place == SN_PLACE_HERE) || (place == SN_PLACE_TURNING && w->taking);
+	return likely(place == SN_PLACE_HERE) || (place == SN_PLACE_TURNING && w->fast.env.taking);
 }
 
 /* After classification: finds the shards of the packets that have no entry in the cache. What is not to be
- * processed here is in w->burst.handed, and has no class. */
+ * processed here is in w->handing.handed, and has no class. */
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n);
 
 /* A packet that is not what its entry is for, in its turn. Whether it is to be processed here; else it is
  * gone. */
 bool sn_hand_over_late(struct sn_worker *w, uint32_t i, uint32_t segment);
 
-/* A packet, in its turn, of a shard (w->burst.shards) that is not here: gone then, and in w->burst.handed. */
+/* A packet, in its turn, of a shard (w->handing.shards) that is not here: gone then, and in
+ * w->handing.handed. */
 void sn_hand_over(struct sn_worker *w, uint32_t i);
 
 /* How many bursts of so many packets one stands for when the work for shards is counted; 0: it is left out.

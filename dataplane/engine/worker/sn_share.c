@@ -24,7 +24,7 @@ static bool is_host(const struct sn_interface *i, const struct sn_arp *h)
 
 bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 {
-	const struct sn_interface *ifc = &w->program->interfaces[p->iface];
+	const struct sn_interface *ifc = &w->fast.env.program->interfaces[p->iface];
 	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
 	struct sn_arp h;
 	uint16_t op;
@@ -39,10 +39,11 @@ bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 	h = (struct sn_arp){.sender = sn_load32(a + 14), .mac = a + 8, .target = sn_load32(a + 24)};
 	h.to_us = op == SN_ARP_REPLY ? sn_mac_number(f) != MAC_BROADCAST : is_ours(ifc, h.target);
 	if (is_host(ifc, &h))
-		news = sn_neigh_hear(w, sn_neigh_key(p->iface, p->vlan, h.sender), h.mac, h.to_us, now) ||
+		news = sn_neigh_hear(&w->fast.neighbors, sn_neigh_key(p->iface, p->vlan, h.sender), h.mac,
+				     h.to_us, now) ||
 		       h.sender == h.target;
-	if (op == SN_ARP_REQUEST && h.to_us && !w->taking && !w->neigh.silent)
-		sn_arp_answer(w, p, &h);
+	if (op == SN_ARP_REQUEST && h.to_us && !w->fast.env.taking && !w->fast.neighbors.silent)
+		sn_arp_answer(&w->fast.neighbors, p, &h);
 	return news;
 }
 
@@ -51,12 +52,13 @@ void sn_share(struct sn_worker *w, const struct sn_pkt *p)
 	if (w->n_workers == 1 || w->mailbox == NULL)
 		return;
 	for (uint32_t to = 0; to < w->n_workers; to++) {
-		struct rte_mbuf *copy =
-			to == w->number ? NULL : rte_pktmbuf_copy(p->m, w->pool, 0, UINT32_MAX);
+		struct rte_mbuf *copy = to == w->fast.env.number
+						? NULL
+						: rte_pktmbuf_copy(p->m, w->fast.env.pool, 0, UINT32_MAX);
 
 		if (copy == NULL)
 			continue;
-		copy->port = w->addresses.ports[p->iface];
+		copy->port = w->fast.env.addresses.ports[p->iface];
 		sn_source_set(copy, SN_SOURCE_NONE);
 		/* Full: the worker asks, or is told again. */
 		if (!sn_mailbox_hand(w->mailbox, to, copy))

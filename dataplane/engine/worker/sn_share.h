@@ -7,10 +7,10 @@
  * uses them. So the worker that receives what others may learn from hands a copy to each of them.
  */
 
-#include "sn_worker_impl.h"
+#include "sn_worker_private.h"
 
-/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->taking) is learnt from, not answered.
- * True: the other workers may learn from it. */
+/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->fast.env.taking) is learnt from, not
+ * answered. True: the other workers may learn from it. */
 bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
 
 /* Copies a packet to the other workers, if there are any. */

@@ -15,26 +15,17 @@
 
 #include <rte_mbuf.h>
 
-#include "sn_count.h"
 #include "sn_error.h"
 #include "sn_exchange.h"
+#include "sn_hooks.h"
 #include "sn_marks.h"
+#include "sn_neigh.h"
 #include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_reason.h"
 #include "sn_sample.h"
-#include "sn_state.h"
-
-#define SN_SOURCE_NONE UINT32_MAX
-
-/* Sends up to n packets, returns how many were taken (the first ones); the rest is dropped as tx-full. */
-typedef uint16_t (*sn_tx_fn)(void *ctx, uint16_t iface, struct rte_mbuf **pkts, uint16_t n);
-
-/* Sees every drop. m may be NULL (a copy that could not be made); source as in sn_source(). */
-typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t reason);
-
-/* Sees every session that made room for that of another packet. */
-typedef void (*sn_events_fn)(void *ctx, uint32_t source, const struct sn_events *events);
+#include "sn_source.h"
+#include "sn_worker_stats.h"
 
 struct sn_worker_config {
 	uint32_t lcore;
@@ -53,49 +44,6 @@ struct sn_worker_config {
 	uint32_t cache_entries; /* a power of two; 0: 65536 */
 	uint32_t neighbors;	/* at most; 0: 16384 */
 	uint16_t waiting;	/* packets for neighbours that are not known yet; 0: SN_WAIT_PACKETS */
-};
-
-/* Stages of a burst whose cycles are counted if profile is set. Receive is counted by the caller. */
-enum sn_stage {
-	SN_STAGE_RECEIVE,
-	SN_STAGE_PARSE,
-	SN_STAGE_LOOKUP,
-	SN_STAGE_CLASSIFY,
-	SN_STAGE_REWRITE,
-	SN_STAGE_SEND,
-	SN_STAGES,
-};
-
-struct sn_port_count {
-	struct sn_count rx;
-	struct sn_count tx;
-	uint64_t strays;	/* whole TCP and UDP packets of other workers' shards */
-	uint64_t marked;	/* packets whose class was taken from their mark */
-	uint64_t misclassified; /* marks that were found wrong */
-};
-
-/* What a shard's packets were on one worker; with several workers only. */
-struct sn_shard_count {
-	uint64_t packets;
-	uint64_t cycles; /* its share of the bursts that they were in */
-	uint64_t passed; /* on to the peer that had it; not in packets */
-};
-
-#define SN_LATENCY_BUCKETS 40
-
-struct sn_worker_stats {
-	uint64_t packets;
-	uint64_t bursts;
-	uint64_t busy_cycles; /* within sn_worker_burst() */
-	uint64_t cache_hits;
-	uint64_t cache_misses;
-	uint64_t handed;		      /* packets given to other workers, not counted in packets */
-	uint64_t taken;			      /* packets that came from other workers */
-	uint64_t latency[SN_LATENCY_BUCKETS]; /* bursts of 2^i .. 2^(i+1)-1 cycles */
-	uint64_t stage_cycles[SN_STAGES];
-	struct sn_port_count ports[SN_IFACES_MAX];
-	struct sn_count drops[SN_REASON_BUILTIN];
-	struct sn_shard_count shards[SN_SHARDS];
 };
 
 struct sn_counts;
@@ -166,48 +114,13 @@ void sn_worker_set_profile(struct sn_worker *w, bool on);
 struct sn_trace;
 void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace);
 
-/*
- * Which packet caused this one: set by the harness before a burst, inherited by copies
- * and generated packets. sn_source_register() once, after rte_eal_init(), before the first worker
- * (sn_worker_create() does it too).
- */
-int sn_source_register(void);
-uint32_t sn_source(const struct rte_mbuf *m);
-void sn_source_set(struct rte_mbuf *m, uint32_t source);
-
-enum sn_neigh_state {
-	SN_NEIGH_FREE,
-	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
-	SN_NEIGH_FAILED,     /* asked, not answered */
-	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
-	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
-	SN_NEIGH_STALE,	    /* not used since */
-	SN_NEIGH_DELAY,	    /* used since: it has a moment to be heard of */
-	SN_NEIGH_PROBE,	    /* asked whether it is still there */
-	SN_NEIGH_STATIC,
-};
-
-struct sn_neigh_info {
-	uint32_t iface;
-	uint32_t address;
-	uint16_t vlan; /* SN_VLAN_ABSENT: untagged */
-	uint8_t mac[6];
-	enum sn_neigh_state state;
-};
-
 /* On the worker's thread, or while it is quiescent. Returns how many were written. */
 size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out, size_t max);
 
-/* Lower-case name of a state: "incomplete", … */
-const char *sn_neigh_state_name(enum sn_neigh_state state);
-
-/* While the worker is quiescent: another engine answers for the program's addresses, or no longer. A silent
- * engine gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks
- * without an address of its own, as a host that probes (RFC 5227, 2.1.1). */
+/* See sn_neigh_silence(). While the worker is quiescent. */
 void sn_worker_silence(struct sn_worker *w, bool silent);
 
-/* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
- * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
+/* See sn_neigh_announce(). */
 void sn_worker_announce(struct sn_worker *w, uint64_t ifaces);
 
 /* The memory that the worker writes, by block. Each must begin a cache line of its own, or another worker

@@ -3,18 +3,18 @@
 
 #include <rte_errno.h>
 
-#include "sn_worker_impl.h"
+#include "sn_output.h"
+#include "sn_worker_private.h"
 
 /* How workers begin and end, and what they are told: nothing of this is on a packet's way. */
 
-#define SECOND	      1000000000ull
 #define CACHE_ENTRIES 65536u
 #define NEIGHBORS     16384u
 #define NEIGHBORS_MAX 65536u
 
 static bool is_dispatching(const struct sn_worker *w)
 {
-	return w->mailbox && w->program && w->program->n_tables > 0;
+	return w->mailbox && w->fast.env.program && w->fast.env.program->n_tables > 0;
 }
 
 void sn_worker_set_mailbox(struct sn_worker *w, struct sn_mailbox *mailbox)
@@ -25,81 +25,54 @@ void sn_worker_set_mailbox(struct sn_worker *w, struct sn_mailbox *mailbox)
 
 void sn_worker_forget(struct sn_worker *w)
 {
-	sn_cache_flush(&w->cache);
+	sn_fast_forget(&w->fast);
 }
 
-void sn_worker_observe(struct sn_worker *w, uint64_t now)
+bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
+		       uint64_t now)
 {
-	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
-	struct sn_observer *o = w->counts->observer;
-	uint32_t ms = sn_observer_due(o, now);
-
-	sn_observer_tick(o, now);
-	for (uint32_t i = 0; i < RTE_DIM(caches); i++) {
-		uint32_t cells = (caches[i]->mask + 1) * SN_CACHE_WAYS,
-			 n = (cells + SN_SWEEP_MS - 1) / SN_SWEEP_MS * ms;
-
-		if (sn_observer_sweep(o, caches[i]->cells, cells, n, n, &caches[i]->swept))
-			o->rounds += i == 0;
-	}
-	sn_observer_sweep_own(o, ms);
-}
-
-/* What is in cells is the observer's that goes. */
-static void end_observer(struct sn_worker *w, const struct sn_counts *before, const struct sn_counts *next)
-{
-	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
-
-	if (!before || !before->observer || (next && next->observer == before->observer))
-		return;
-	for (uint32_t i = 0; i < RTE_DIM(caches); i++) {
-		uint32_t cells = (caches[i]->mask + 1) * SN_CACHE_WAYS;
-
-		sn_observer_sweep(before->observer, caches[i]->cells, cells, cells, cells, &caches[i]->swept);
-	}
+	return sn_warm_up_step(&w->fast, program, counts, now);
 }
 
 struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
 					struct sn_counts *counts)
 {
-	const struct sn_program *old = w->program;
-	struct sn_counts *before = w->counts;
+	const struct sn_program *old = w->fast.env.program;
+	struct sn_counts *before = w->fast.env.counts;
 
-	if (w->trace)
-		sn_trace_program_gone(w->trace);
-	w->program = program;
-	w->caching = program && program->stateful && program->cacheable;
+	if (w->fast.env.trace)
+		sn_trace_program_gone(w->fast.env.trace);
+	w->fast.env.program = program;
+	w->fast.env.caching = program && program->stateful && program->cacheable;
 	for (uint32_t i = 0; program && i < program->n_interfaces; i++) {
-		w->addresses.macs[i] = program->interfaces[i].has_mac
-					       ? sn_mac_number(program->interfaces[i].mac)
-					       : w->addresses.device_macs[i];
-		w->addresses.mtus[i] = (uint16_t)RTE_MIN(program->interfaces[i].mtu, (uint32_t)UINT16_MAX);
+		w->fast.env.addresses.macs[i] = program->interfaces[i].has_mac
+							? sn_mac_number(program->interfaces[i].mac)
+							: w->fast.env.addresses.device_macs[i];
+		w->fast.env.addresses.mtus[i] =
+			(uint16_t)RTE_MIN(program->interfaces[i].mtu, (uint32_t)UINT16_MAX);
 	}
 	w->dispatching = is_dispatching(w);
-	if (program) {
-		w->icmp.rate =
-			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
-		w->icmp.tokens = w->icmp.rate * SECOND;
-	}
-	sn_neigh_apply(w, old);
-	if (!sn_warm_up_end(w, program))
-		sn_cache_flush(&w->cache);
-	sn_worker_flush_all(w);
-	end_observer(w, before, counts);
-	w->counts = counts;
+	if (program)
+		sn_slow_apply(&w->fast.slow, w->n_workers);
+	sn_neigh_apply(&w->fast.neighbors, old);
+	if (!sn_warm_up_end(&w->fast, program))
+		sn_fast_forget(&w->fast);
+	sn_output_flush(&w->fast.env);
+	sn_fast_end_observer(&w->fast, before, counts);
+	w->fast.env.counts = counts;
 	return before;
 }
 
 void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6])
 {
 	if (iface < SN_IFACES_MAX)
-		w->addresses.device_macs[iface] = sn_mac_number(mac);
+		w->fast.env.addresses.device_macs[iface] = sn_mac_number(mac);
 }
 
 void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
 {
 	if (iface < SN_IFACES_MAX)
-		w->addresses.ports[iface] = port;
+		w->fast.env.addresses.ports[iface] = port;
 }
 
 void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed)
@@ -108,26 +81,22 @@ void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool
 
 	if (iface >= SN_IFACES_MAX)
 		return;
-	w->devices.watched =
-		watched && w->devices.samples ? w->devices.watched | bit : w->devices.watched & ~bit;
-	w->devices.believed = believed && w->devices.marks.shift > 0 ? w->devices.believed | bit
-								     : w->devices.believed & ~bit;
+	w->fast.env.devices.watched = watched && w->fast.env.devices.samples
+					      ? w->fast.env.devices.watched | bit
+					      : w->fast.env.devices.watched & ~bit;
+	w->fast.env.devices.believed = believed && w->fast.env.devices.marks.shift > 0
+					       ? w->fast.env.devices.believed | bit
+					       : w->fast.env.devices.believed & ~bit;
 }
 
 void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks)
 {
-	w->devices.marks = marks;
+	w->fast.env.devices.marks = marks;
 	if (marks.shift == 0)
-		w->devices.believed = 0;
+		w->fast.env.devices.believed = 0;
 }
 
-/* The sizes that a worker has where its configuration leaves them out. */
-struct sizes {
-	uint32_t entries, neighbors;
-	uint16_t waiting;
-};
-
-static bool sizes_are_right(const struct sizes *is, struct sn_error *err)
+static bool sizes_are_right(const struct sn_fast_sizes *is, struct sn_error *err)
 {
 	if (is->entries < SN_CACHE_WAYS || is->entries & (is->entries - 1)) {
 		sn_fail(err, "cache_entries is %u, want a power of two of at least %d", is->entries,
@@ -147,32 +116,32 @@ static bool sizes_are_right(const struct sizes *is, struct sn_error *err)
 
 static void configure(struct sn_worker *w, const struct sn_worker_config *config)
 {
-	w->state = config->state;
-	w->partition = sn_state_partition(config->state, config->number);
+	w->fast.env.state = config->state;
+	w->fast.env.partition = sn_state_partition(config->state, config->number);
 	w->mailbox = config->mailbox;
 	w->peers = config->peers;
-	w->devices.samples = config->samples;
-	w->number = config->number;
+	w->fast.env.devices.samples = config->samples;
+	w->fast.env.number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
-		w->addresses.ports[i] = i;
-	w->pool = config->pool;
-	w->sending.tx = config->tx;
-	w->sending.ctx = config->tx_ctx;
-	w->hooks.drop = config->drop;
-	w->hooks.ctx = config->drop_ctx;
-	w->hooks.tell = config->tell;
-	if (w->hooks.tell != NULL)
-		w->partition->events = &w->events;
+		w->fast.env.addresses.ports[i] = i;
+	w->fast.env.pool = config->pool;
+	w->fast.env.sending.tx = config->tx;
+	w->fast.env.sending.ctx = config->tx_ctx;
+	w->fast.env.hooks.drop = config->drop;
+	w->fast.env.hooks.ctx = config->drop_ctx;
+	w->fast.env.hooks.tell = config->tell;
+	if (w->fast.env.hooks.tell != NULL)
+		w->fast.env.partition->events = &w->fast.env.events;
 	w->lcore = config->lcore;
-	w->sending.wake = SN_BURST_MAX;
+	w->fast.env.sending.wake = SN_BURST_MAX;
 }
 
 _Static_assert(sizeof(struct sn_worker) % 64 == 0, "workers share no line");
 
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct sn_error *err)
 {
-	struct sizes sizes = {
+	struct sn_fast_sizes sizes = {
 		.entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES,
 		.neighbors = config->neighbors ? config->neighbors : NEIGHBORS,
 		.waiting = config->waiting ? config->waiting : SN_WAIT_PACKETS,
@@ -191,13 +160,9 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct
 		goto no_memory;
 	memset(w, 0, sizeof(*w));
 	configure(w, config);
-	if (sn_cache_init(&w->cache, sizes.entries) || sn_cache_init(&w->warm_up.cache, sizes.entries) ||
-	    sn_neigh_init(&w->neigh, sizes.neighbors, sizes.waiting, config->number)) {
-		sn_worker_free(w);
-		goto no_memory;
-	}
-	(void)sn_cache_prepare(&w->cache);
-	return w;
+	if (!sn_fast_init(&w->fast, &sizes))
+		return w;
+	sn_worker_free(w);
 no_memory:
 	sn_fail(err, "no memory for a worker with %u cache entries and %u neighbors", sizes.entries,
 		sizes.neighbors);
@@ -208,23 +173,18 @@ void sn_worker_free(struct sn_worker *w)
 {
 	if (!w)
 		return;
-	rte_pktmbuf_free_bulk(w->sending.dead, w->sending.n_dead);
-	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
-		rte_pktmbuf_free_bulk(w->sending.out[i].pkts, w->sending.out[i].n);
-	sn_neigh_free(&w->neigh);
-	sn_cache_free(&w->cache);
-	sn_cache_free(&w->warm_up.cache);
+	sn_fast_free(&w->fast);
 	free(w);
 }
 
 struct sn_worker_stats *sn_worker_stats(struct sn_worker *w)
 {
-	return &w->stats;
+	return &w->fast.env.stats;
 }
 
 struct sn_counts *sn_worker_counts(struct sn_worker *w)
 {
-	return w->counts;
+	return w->fast.env.counts;
 }
 
 void sn_worker_set_profile(struct sn_worker *w, bool on)
@@ -234,23 +194,38 @@ void sn_worker_set_profile(struct sn_worker *w, bool on)
 
 void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
 {
-	w->trace = trace;
-	w->sending.wake = trace ? 1 : SN_BURST_MAX;
+	w->fast.env.trace = trace;
+	w->fast.env.sending.wake = trace ? 1 : SN_BURST_MAX;
 }
 
 void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BLOCKS])
 {
 	const void *all[SN_WORKER_BLOCKS] = {
 		w,
-		w->counts,
-		w->cache.tags,
-		w->cache.entries,
-		w->cache.cells,
-		w->neigh.entries,
-		w->neigh.wait.slots,
-		w->neigh.gone,
-		w->neigh.buckets,
+		w->fast.env.counts,
+		w->fast.cache.tags,
+		w->fast.cache.entries,
+		w->fast.cache.cells,
+		w->fast.neighbors.entries,
+		w->fast.neighbors.wait.slots,
+		w->fast.neighbors.gone,
+		w->fast.neighbors.buckets,
 	};
 
 	memcpy(blocks, all, sizeof(all));
+}
+
+size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out, size_t max)
+{
+	return sn_neigh_list(&w->fast.neighbors, out, max);
+}
+
+void sn_worker_silence(struct sn_worker *w, bool silent)
+{
+	sn_neigh_silence(&w->fast.neighbors, silent);
+}
+
+void sn_worker_announce(struct sn_worker *w, uint64_t ifaces)
+{
+	sn_neigh_announce(&w->fast.neighbors, ifaces);
 }

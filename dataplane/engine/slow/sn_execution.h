@@ -17,9 +17,10 @@
 #include "sn_parse.h"
 #include "sn_state.h"
 
+struct sn_execution;
+struct sn_neigh;
 struct sn_session;
-struct sn_worker;
-struct sn_cache_key;
+struct sn_slow;
 
 /* A use of state that is not done yet: of a session, unless `each`. */
 struct sn_use {
@@ -46,21 +47,29 @@ enum sn_again {
 
 #define SN_STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
 
+/*
+ * Remembers decisions. Called when a packet leaves whose decision holds for the flow's packets that follow,
+ * before the packet is written.
+ */
+struct sn_keeper {
+	void (*keep)(const struct sn_keeper *keeper, const struct sn_execution *x, const struct sn_pkt *p,
+		     const struct sn_neigh *n);
+};
+
 struct sn_execution {
-	struct sn_worker *worker;
+	struct sn_slow *slow;
 	const struct sn_program *program;
 	struct sn_counts *counts;
 	const struct sn_state *state;
 	struct sn_partition *partition; /* of the state: the worker's */
-	struct sn_use *uses;		/* the worker's journal */
+	struct sn_use *uses;		/* the journal */
 	uint32_t n_uses;
 	uint32_t copies;
 	uint64_t now;
 	bool warm_up; /* there is no packet, only a decision */
-	/* What the decision cache will remember; `keep` as long as it can. */
+	/* What will be remembered; `keep` as long as it can. */
 	bool keep;
-	const struct sn_cache_key *key;
-	uint64_t hash;
+	const struct sn_keeper *keeper; /* NULL: nothing is */
 	uint32_t min_ttl;
 	uint16_t varying; /* bit per field that packets of the flow may have different from here on */
 	bool each;	  /* some operation is to be done to each packet */

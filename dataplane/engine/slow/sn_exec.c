@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_exec.h"
 
+#include "sn_output.h"
+#include "sn_segment.h"
+
 static void drop(struct sn_execution *x, struct sn_pkt *p, uint32_t reason)
 {
 	if (!x->warm_up)
-		sn_worker_drop(x->worker, p->m, reason);
+		sn_output_drop(x->slow->env, p->m, reason);
 }
 
 static void count_leg(struct sn_execution *x, const struct sn_leg *leg, const struct sn_pkt *p)
@@ -66,10 +69,10 @@ static struct sn_verdict run_legs(struct sn_execution *x, struct sn_pkt *p, cons
 	for (uint32_t i = 0; i + 1 < n; i++) {
 		struct sn_pkt copy = *p;
 
-		copy.m = rte_pktmbuf_copy(p->m, x->worker->pool, 0, UINT32_MAX);
+		copy.m = rte_pktmbuf_copy(p->m, x->slow->env->pool, 0, UINT32_MAX);
 		if (!copy.m || (copy.m->nb_segs > 1 && rte_pktmbuf_linearize(copy.m))) {
 			rte_pktmbuf_free(copy.m);
-			sn_worker_count_drop(x->worker, NULL, sn_source(p->m), p->frame_len,
+			sn_output_count_drop(x->slow->env, NULL, sn_source(p->m), p->frame_len,
 					     SN_REASON_NO_MEMORY);
 			continue;
 		}
@@ -95,8 +98,8 @@ static struct sn_verdict run_segment(struct sn_execution *x, struct sn_pkt *p, c
 	class += s->first_class;
 	if (!x->warm_up) {
 		sn_count_add(&x->counts->classes[class], p->frame_len);
-		if (unlikely(x->worker->trace))
-			sn_trace_class(x->worker->trace, class);
+		if (unlikely(x->slow->env->trace))
+			sn_trace_class(x->slow->env->trace, class);
 	}
 	x->keep &= !(s->table.reads & x->varying);
 	sn_execution_step(x, class);
@@ -124,19 +127,21 @@ static void run_segments(struct sn_execution *x, struct sn_pkt *p, struct sn_ver
 		drop(x, p, SN_REASON_NOT_OURS);
 }
 
-static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
+static void init(struct sn_execution *x, struct sn_slow *slow, uint64_t now)
 {
+	const struct sn_env *env = slow->env;
+
 	/* Not the arrays: they are as large as they are long. */
-	x->worker = w;
-	x->program = w->program;
-	x->counts = w->counts;
-	x->state = w->state;
-	x->partition = w->partition;
+	x->slow = slow;
+	x->program = env->program;
+	x->counts = env->counts;
+	x->state = env->state;
+	x->partition = env->partition;
 	x->now = now;
-	x->uses = w->journal;
+	x->uses = slow->journal;
 	x->n_uses = 0;
 	x->copies = 0;
-	x->key = NULL;
+	x->keeper = NULL;
 	x->keep = false;
 	x->warm_up = false;
 	x->min_ttl = 0;
@@ -146,41 +151,40 @@ static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
 	x->n_steps = 0;
 }
 
-static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-		const struct sn_cache_key *key, uint64_t hash, bool warm_up, uint64_t now)
+static void run(struct sn_slow *slow, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		const struct sn_keeper *keeper, bool warm_up, uint64_t now)
 {
 	struct sn_execution x;
 
-	init(&x, w, now);
-	x.key = key;
-	x.hash = hash;
-	x.keep = key != NULL;
+	init(&x, slow, now);
+	x.keeper = keeper;
+	x.keep = keeper != NULL;
 	x.warm_up = warm_up;
 	run_segments(&x, p, sn_to_segment(segment), class, 0);
 	sn_journal_roll_back(&x, 0);
 }
 
-void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-	     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+void sn_exec(struct sn_slow *slow, struct sn_pkt *p, uint32_t segment, uint32_t class,
+	     const struct sn_keeper *keeper, uint64_t now)
 {
-	run(w, p, segment, class, key, hash, false, now);
+	run(slow, p, segment, class, keeper, false, now);
 }
 
-void sn_exec_warm_up(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-		     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+void sn_exec_warm_up(struct sn_slow *slow, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		     const struct sn_keeper *keeper, uint64_t now)
 {
-	run(w, p, segment, class, key, hash, true, now);
+	run(slow, p, segment, class, keeper, true, now);
 }
 
-void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now)
+void sn_exec_unreachable(struct sn_slow *slow, struct rte_mbuf *m, uint32_t iface, uint64_t now)
 {
-	uint32_t entry = sn_worker_iface_of(w, m->port);
+	uint32_t entry = sn_env_iface_of(slow->env, m->port);
 	/* The interface by which it came may be gone. */
 	struct sn_pkt p = {.m = m, .iface = (uint8_t)(entry == SN_NO_INDEX ? iface : entry)};
 	struct sn_execution x;
 
 	sn_parse_waited(&p);
-	init(&x, w, now);
+	init(&x, slow, now);
 	run_segments(&x, &p, sn_execution_unreachable(&x, &p, iface), SN_TABLE_NONE, 0);
 	sn_journal_roll_back(&x, 0);
 }

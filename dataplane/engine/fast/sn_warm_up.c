@@ -11,7 +11,8 @@
  * come.
  */
 
-#include "sn_exec.h"
+#include "sn_classes.h"
+#include "sn_fast.h"
 
 #define BUCKETS_PER_STEP 256 /* looked into */
 #define FLOWS_PER_STEP	 16
@@ -43,15 +44,15 @@ static bool same_interfaces(const struct sn_program *a, const struct sn_program 
 	return true;
 }
 
-static bool is_use(const struct sn_worker *w, const struct sn_program *next)
+static bool is_use(const struct sn_fast *f, const struct sn_program *next)
 {
-	return w->caching && next->stateful && next->cacheable && same_interfaces(w->program, next);
+	return f->env.caching && next->stateful && next->cacheable && same_interfaces(f->env.program, next);
 }
 
 /* A packet that the entry's decision is for. */
-static void packet_of(const struct sn_worker *w, const struct sn_cache_entry *e, struct sn_pkt *p)
+static void packet_of(const struct sn_fast *f, const struct sn_cache_entry *e, struct sn_pkt *p)
 {
-	const struct sn_typical *typical = &w->program->atoms->typical;
+	const struct sn_typical *typical = &f->env.program->atoms->typical;
 	uint32_t signature = e->signature;
 	uint16_t sport = e->ports_key >> 48;
 
@@ -87,25 +88,25 @@ static void packet_of(const struct sn_worker *w, const struct sn_cache_entry *e,
 }
 
 /* The worker with the next program, its counters and its cache; and back. */
-static void change_places(struct sn_worker *w)
+static void change_places(struct sn_fast *f)
 {
-	struct sn_warm_up *r = &w->warm_up;
-	const struct sn_program *program = w->program;
-	struct sn_counts *counts = w->counts;
-	struct sn_cache cache = w->cache;
+	struct sn_warm_up *r = &f->warm_up;
+	const struct sn_program *program = f->env.program;
+	struct sn_counts *counts = f->env.counts;
+	struct sn_cache cache = f->cache;
 
-	w->program = r->program;
-	w->counts = r->counts;
-	w->cache = r->cache;
+	f->env.program = r->program;
+	f->env.counts = r->counts;
+	f->cache = r->cache;
 	r->program = program;
 	r->counts = counts;
 	r->cache = cache;
 }
 
 /* Flows that ended, or went to another worker, need no decision. */
-static bool is_live(const struct sn_worker *w, const struct sn_cache_entry *e, uint64_t now)
+static bool is_live(const struct sn_fast *f, const struct sn_cache_entry *e, uint64_t now)
 {
-	if (e->shard != SN_PKT_NO_SHARD && !w->partition->owned[e->shard])
+	if (e->shard != SN_PKT_NO_SHARD && !f->env.partition->owned[e->shard])
 		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		const struct sn_entry *s = sn_cache_entry_of(e->sessions[i]);
@@ -126,10 +127,10 @@ static bool is_empty(const struct sn_cache *c, uint32_t bucket)
 }
 
 /* Packets of some more flows. */
-static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
+static uint32_t gather(struct sn_fast *f, struct sn_pkt *pkts, uint64_t now)
 {
-	const struct sn_cache *c = &w->cache;
-	struct sn_warm_up *r = &w->warm_up;
+	const struct sn_cache *c = &f->cache;
+	struct sn_warm_up *r = &f->warm_up;
 	uint32_t end = RTE_MIN(r->bucket + BUCKETS_PER_STEP, c->mask + 1), n = 0;
 
 	for (; r->bucket < end && n <= FLOWS_PER_STEP - SN_CACHE_WAYS; r->bucket++) {
@@ -142,57 +143,56 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 			if (tags[way] && entries[way].sessions[0])
 				rte_prefetch0(sn_cache_entry_of(entries[way].sessions[0]));
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
-			if (tags[way] && is_live(w, &entries[way], now))
-				packet_of(w, &entries[way], &pkts[n++]);
+			if (tags[way] && is_live(f, &entries[way], now))
+				packet_of(f, &entries[way], &pkts[n++]);
 	}
 	return n;
 }
 
-/* The first n of w->burst.pkts, which came in by one interface, by the worker's program, which is the one to
- * come.
+/* The first n packets of the burst, which came in by one interface, by the program that runs, which is the
+ * one to come.
  */
-static void warm_up(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
+static void warm_up(struct sn_fast *f, uint32_t segment, uint32_t n, uint64_t now)
 {
-	w->burst.plain = w->burst.fragments = 0;
+	f->env.burst.plain = f->env.burst.fragments = f->env.burst.known = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		w->burst.candidates[i] = NULL;
-		w->burst.hashes[i] =
-			sn_cache_key_of(&w->cache, w->program->atoms, &w->burst.pkts[i], &w->burst.keys[i]);
-		sn_cache_prefetch_tags(&w->cache, w->burst.hashes[i]);
+		f->found.hashes[i] = sn_cache_key_of(&f->cache, f->env.program->atoms, &f->env.burst.pkts[i],
+						     &f->found.keys[i]);
+		sn_cache_prefetch_tags(&f->cache, f->found.hashes[i]);
 	}
-	sn_worker_classify(w, &w->program->segments[segment], n);
-	sn_worker_prefetch_state(w, &w->program->segments[segment], n);
+	sn_classes_find(&f->env, &f->env.program->segments[segment], n);
+	sn_classes_prefetch_state(&f->env, &f->env.program->segments[segment], n);
 	for (uint32_t i = 0; i < n; i++)
-		rte_prefetch0(sn_cache_vacant(&w->cache, w->burst.hashes[i]));
+		rte_prefetch0(sn_cache_vacant(&f->cache, f->found.hashes[i]));
 	for (uint32_t i = 0; i < n; i++)
-		sn_exec_warm_up(w, &w->burst.pkts[i], segment, w->burst.classes[i], &w->burst.keys[i],
-				w->burst.hashes[i], now);
+		sn_fast_decide_ahead(f, &f->env.burst.pkts[i], segment, f->env.burst.classes[i],
+				     &f->found.keys[i], f->found.hashes[i], now);
 }
 
-static void warm_up_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
+static void warm_up_all(struct sn_fast *f, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
 {
-	change_places(w);
-	for (uint32_t iface = 0; iface < w->program->n_interfaces; iface++) {
+	change_places(f);
+	for (uint32_t iface = 0; iface < f->env.program->n_interfaces; iface++) {
 		uint32_t k = 0;
 
 		for (uint32_t i = 0; i < n; i++)
 			if (pkts[i].iface == iface)
-				w->burst.pkts[k++] = pkts[i];
+				f->env.burst.pkts[k++] = pkts[i];
 		if (k > 0)
-			warm_up(w, w->program->interfaces[iface].segment, k, now);
+			warm_up(f, f->env.program->interfaces[iface].segment, k, now);
 	}
-	change_places(w);
+	change_places(f);
 }
 
-bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
-		       uint64_t now)
+bool sn_warm_up_step(struct sn_fast *f, const struct sn_program *program, struct sn_counts *counts,
+		     uint64_t now)
 {
-	struct sn_warm_up *r = &w->warm_up;
+	struct sn_warm_up *r = &f->warm_up;
 	struct sn_pkt pkts[FLOWS_PER_STEP];
 	uint32_t n;
 
 	if (r->program != program) {
-		if (!w->program || !program || !is_use(w, program))
+		if (!f->env.program || !program || !is_use(f, program))
 			return true;
 		r->program = program;
 		r->counts = counts;
@@ -201,20 +201,20 @@ bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, st
 	}
 	if (!sn_cache_prepare(&r->cache))
 		return false;
-	n = gather(w, pkts, now);
+	n = gather(f, pkts, now);
 	if (n > 0)
-		warm_up_all(w, pkts, n, now);
-	return r->bucket == w->cache.mask + 1;
+		warm_up_all(f, pkts, n, now);
+	return r->bucket == f->cache.mask + 1;
 }
 
-bool sn_warm_up_end(struct sn_worker *w, const struct sn_program *program)
+bool sn_warm_up_end(struct sn_fast *f, const struct sn_program *program)
 {
-	struct sn_warm_up *r = &w->warm_up;
+	struct sn_warm_up *r = &f->warm_up;
 	bool done = program && r->program == program;
-	struct sn_cache cache = w->cache;
+	struct sn_cache cache = f->cache;
 
 	if (done) {
-		w->cache = r->cache;
+		f->cache = r->cache;
 		r->cache = cache;
 	}
 	r->program = NULL;

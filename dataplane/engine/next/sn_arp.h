@@ -22,12 +22,12 @@ struct sn_arp {
 
 /* Asks for a neighbour's address, all (unicast: only who had it last). source: of the packet that wants to
  * know. */
-void sn_arp_ask(struct sn_worker *w, const struct sn_neigh *n, bool unicast, uint32_t source);
+void sn_arp_ask(struct sn_neigh_table *t, const struct sn_neigh *n, bool unicast, uint32_t source);
 
 /* Tells all on an interface where its addresses are. */
-void sn_arp_announce(struct sn_worker *w, uint8_t iface);
+void sn_arp_announce(struct sn_neigh_table *t, uint8_t iface);
 
 /* Tells who asks. */
-void sn_arp_answer(struct sn_worker *w, const struct sn_pkt *p, const struct sn_arp *heard);
+void sn_arp_answer(struct sn_neigh_table *t, const struct sn_pkt *p, const struct sn_arp *heard);
 
 #endif /* SN_ARP_H */

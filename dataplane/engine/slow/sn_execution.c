@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations may do with a packet and its worker. */
+/* What operations may do with a packet beside what they do to its state. */
 
-#include "sn_bundle.h"
 #include "sn_icmp.h"
+#include "sn_output.h"
 #include "sn_rewrite.h"
-#include "sn_worker_impl.h"
+#include "sn_slow.h"
 
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
 				    struct sn_entry *entry)
@@ -58,17 +58,17 @@ void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p)
 
 bool sn_execution_may_send_error(struct sn_execution *x)
 {
-	return sn_worker_icmp_allowed(x->worker, x->now);
+	return sn_slow_icmp_allowed(x->slow, x->now);
 }
 
 struct sn_echoes *sn_execution_echoes(struct sn_execution *x)
 {
-	return &x->worker->echoes;
+	return &x->slow->echoes;
 }
 
 void sn_execution_tell_events(struct sn_execution *x, const struct sn_pkt *p)
 {
-	sn_worker_tell_events(x->worker, p->m);
+	sn_env_tell_events(x->slow->env, p->m);
 }
 
 /* ---- the packet leaves ---- */
@@ -99,7 +99,7 @@ static struct sn_verdict too_big(struct sn_execution *x, struct sn_pkt *p, uint3
 	reason = too_big_error(x, p, ifc);
 	if (reason)
 		return sn_drop(reason);
-	sn_worker_count_drop(x->worker, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
+	sn_output_count_drop(x->slow->env, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
 	p->iface = iface;
 	return sn_to_segment(ifc->segment);
 }
@@ -114,7 +114,7 @@ struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt
 	if (sn_icmp_suppressed(p) || !sn_execution_may_send_error(x))
 		return sn_drop(SN_REASON_NEIGHBOR_UNRESOLVED);
 	/* Now, as a trace shows the packet and not its answer. */
-	sn_worker_count_drop(x->worker, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
+	sn_output_count_drop(x->slow->env, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
 	reason =
 		sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, sn_entry_address(x->program, p), ifc->answer_ttl);
 	if (reason)
@@ -123,98 +123,10 @@ struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt
 	return sn_to_segment(ifc->segment);
 }
 
-/* The state that a decision uses: sessions first, then what those operations have that are done to each
- * packet, in their order. False: it is more than an entry can name. */
-static bool remember_state(const struct sn_execution *x, struct sn_cache_entry *e)
-{
-	struct sn_bundle_uses uses;
-	uint32_t n = 0;
-
-	if (!sn_journal_sessions(x, &uses) || uses.n > SN_CACHE_SESSIONS)
-		return false;
-	for (; n < uses.n; n++) {
-		e->sessions[n] = sn_cache_entry_word(uses.entries[n]);
-		if (uses.returns >> n & 1)
-			e->flags |= SN_CACHE_RETURN0 << n;
-	}
-	for (uint32_t i = 0; i < x->n_uses; i++) {
-		if (!x->uses[i].each)
-			continue;
-		if (n == SN_CACHE_SESSIONS)
-			return false;
-		e->flags |= SN_CACHE_EACH0 << n;
-		e->sessions[n++] = sn_cache_entry_word(x->uses[i].entry);
-	}
-	return true;
-}
-
-/* The packets of a kept decision are counted in its cell. What is there is the running program's. */
-static void observe_kept(const struct sn_execution *x, const struct sn_cache_entry *kept)
-{
-	struct sn_worker *w = x->worker;
-	const struct sn_counts *running = x->warm_up ? w->warm_up.counts : w->counts;
-
-	sn_observer_place(running->observer, sn_cache_cell(&w->cache, kept), &x->seen);
-}
-
-/* The only session on the way, if a short decision would say all there is about the flow; else NULL. What is
- * observed then is the packet as it comes, or as it leaves. */
-static const struct sn_session *told_by(const struct sn_execution *x, const struct sn_pkt *p)
-{
-	const struct sn_flow_cell *f = &x->seen;
-
-	if (x->n_uses != 1 || x->each)
-		return NULL;
-	if (x->observed &&
-	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
-	    (f->src != p->src0 || f->dst != p->dst0 || f->sport != p->sport0 || f->dport != p->dport0))
-		return NULL;
-	return (const struct sn_session *)x->uses[0].entry;
-}
-
-/* Keep the decision for the packets of this flow that follow. */
-static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
-{
-	struct sn_worker *w = x->worker;
-	struct sn_cache_entry entry, *e = &entry, *kept;
-	uint8_t ttl_dec = p->ttl0 - p->ttl;
-	uint32_t path;
-
-	if (x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) || sn_journal_spans_shards(x))
-		return;
-	memset(e, 0, sizeof(*e));
-	if (!remember_state(x, e))
-		return;
-	path = sn_paths_find(&w->counts->paths, x->steps, x->n_steps);
-	if (path == SN_NO_INDEX)
-		return;
-	e->addresses = x->key->addresses;
-	e->ports_key = x->key->ports;
-	e->signature = x->key->signature;
-	e->src = rte_cpu_to_be_32(p->src);
-	e->dst = rte_cpu_to_be_32(p->dst);
-	e->sport = rte_cpu_to_be_16(p->proto == SN_ICMP ? p->id : p->sport);
-	e->dport = rte_cpu_to_be_16(p->dport);
-	e->head_move = sn_head_move_of(ttl_dec, sn_ip_diff(p));
-	e->l4_diff = rte_cpu_to_be_16(sn_l4_diff(p));
-	e->neigh = n - w->neigh.entries;
-	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
-	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
-	e->path = path;
-	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
-	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
-	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
-		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
-		    (x->observed ? SN_CACHE_OBSERVED : 0);
-	kept = sn_cache_keep(&w->cache, e, x->hash, told_by(x, p));
-	if (x->observed && kept)
-		observe_kept(x, kept);
-}
-
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
 {
 	const struct sn_interface *ifc = &x->program->interfaces[iface];
-	struct sn_worker *w = x->worker;
+	struct sn_slow *slow = x->slow;
 	struct sn_neigh *n;
 	uint32_t hop = p->next_hop;
 	bool known;
@@ -228,10 +140,10 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	if (p->ip_len > ifc->mtu)
 		return too_big(x, p, iface);
 	sn_journal_commit(x);
-	n = sn_neigh_find(&w->neigh, sn_neigh_key((uint8_t)iface, p->vlan, hop));
+	n = sn_neigh_find(slow->neighbors, sn_neigh_key((uint8_t)iface, p->vlan, hop));
 	known = n && sn_neigh_usable(n);
 	if (known && x->keep)
-		remember(x, p, n);
+		x->keeper->keep(x->keeper, x, p, n);
 	if (x->warm_up)
 		return sn_done();
 	if (n && n->state == SN_NEIGH_FAILED)
@@ -239,11 +151,11 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	if (!sn_rewrite(p))
 		return sn_drop(SN_REASON_NO_MEMORY);
 	if (!known) {
-		sn_neigh_wait(w, p, iface, hop, x->now);
+		sn_neigh_wait(slow->neighbors, p, iface, hop, x->now);
 		return sn_done();
 	}
 	n->used = x->now;
 	sn_write_l2(rte_pktmbuf_mtod(p->m, uint8_t *), n);
-	sn_worker_send(w, iface, p->m);
+	sn_output_send(slow->env, iface, p->m);
 	return sn_done();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_bundle.h"
 #include "sn_flow.h"
+#include "sn_slow.h"
 #include "sn_tcp.h"
 #include "sn_window.h"
-#include "sn_worker_impl.h"
 
 /* An entry that the packet uses does not give way to one that the packet makes: until it is known whether the
  * packet leaves, it is as if used. */

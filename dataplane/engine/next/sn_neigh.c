@@ -6,7 +6,7 @@
 
 #include "sn_arp.h"
 #include "sn_lines.h"
-#include "sn_worker_impl.h"
+#include "sn_output.h"
 
 #define SECOND 1000000000ull
 
@@ -25,7 +25,8 @@
 #define ANNOUNCE_NUM	  3
 #define ANNOUNCE_INTERVAL (2 * SECOND)
 
-int sn_neigh_init(struct sn_neigh_table *t, uint32_t max, uint16_t waiting, uint32_t number)
+int sn_neigh_init(struct sn_neigh_table *t, struct sn_env *env, const struct sn_neigh_hooks *hooks,
+		  uint32_t max, uint16_t waiting)
 {
 	uint32_t buckets = 16;
 	int rc;
@@ -33,10 +34,12 @@ int sn_neigh_init(struct sn_neigh_table *t, uint32_t max, uint16_t waiting, uint
 	memset(t, 0, sizeof(*t));
 	while (buckets < max)
 		buckets *= 2;
+	t->env = env;
+	t->hooks = *hooks;
 	t->max = max;
 	t->fresh = SN_NEIGH_NONE + 1;
 	t->bucket_mask = buckets - 1;
-	t->random = 0x9e3779b97f4a7c15ull * (number + 1);
+	t->random = 0x9e3779b97f4a7c15ull * (env->number + 1);
 	t->entries = aligned_alloc(64, max * sizeof(*t->entries));
 	t->buckets = sn_lines(buckets, sizeof(*t->buckets));
 	t->gone = sn_lines(waiting, sizeof(struct rte_mbuf *));
@@ -110,18 +113,17 @@ static void end_asking(struct sn_neigh_table *t, const struct sn_neigh *n)
 
 /* ---- entries ---- */
 
-static void drop_first(struct sn_worker *w, struct sn_neigh *n)
+static void drop_first(struct sn_neigh_table *t, struct sn_neigh *n)
 {
-	sn_worker_drop(w, sn_wait_pop(&w->neigh.wait, &n->queue, n->iface), SN_REASON_NEIGHBOR_UNRESOLVED);
+	sn_output_drop(t->env, sn_wait_pop(&t->wait, &n->queue, n->iface), SN_REASON_NEIGHBOR_UNRESOLVED);
 }
 
-static void forget(struct sn_worker *w, struct sn_neigh *n)
+static void forget(struct sn_neigh_table *t, struct sn_neigh *n)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->key)];
 
 	while (n->queue.head)
-		drop_first(w, n);
+		drop_first(t, n);
 	end_asking(t, n);
 	while (*link != i)
 		link = &t->entries[*link].hash_next;
@@ -134,31 +136,27 @@ static void forget(struct sn_worker *w, struct sn_neigh *n)
 
 /* An entry that nothing names; NULL if there is no room. In a full table the one that was asked for longest
  * gives way: a scan of addresses that nobody has leaves room for those that somebody has. */
-static struct sn_neigh *vacant(struct sn_worker *w)
+static struct sn_neigh *vacant(struct sn_neigh_table *t)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	struct sn_neigh *n;
 
 	if (t->fresh < t->max)
 		return &t->entries[t->fresh++];
 	if (!t->free && t->oldest)
-		forget(w, &t->entries[t->oldest]);
+		forget(t, &t->entries[t->oldest]);
 	if (!t->free)
 		return NULL;
 	n = &t->entries[t->free];
 	t->free = n->hash_next;
-	if (n->named) {
-		sn_cache_flush(&w->cache);
-		sn_cache_flush(&w->warm_up.cache);
-	}
+	if (n->named)
+		t->hooks.renamed(t->hooks.ctx);
 	return n;
 }
 
 /* NULL if there is no room. */
-static struct sn_neigh *add(struct sn_worker *w, uint64_t key)
+static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key)
 {
-	struct sn_neigh_table *t = &w->neigh;
-	struct sn_neigh *n = vacant(w);
+	struct sn_neigh *n = vacant(t);
 	uint32_t *bucket;
 
 	if (!n)
@@ -172,11 +170,11 @@ static struct sn_neigh *add(struct sn_worker *w, uint64_t key)
 	return n;
 }
 
-static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6])
+static void set_l2(const struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6])
 {
 	n->named = true; /* from now on it is usable */
 	memcpy(n->l2, mac, 6);
-	memcpy(n->l2 + 6, &w->addresses.macs[n->iface], 6);
+	memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
 }
 
 /* ---- asking ---- */
@@ -196,51 +194,50 @@ static bool may_ask(struct sn_neigh_table *t, uint64_t now)
 	return true;
 }
 
-static void ask_all(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64_t now)
+static void ask_all(struct sn_neigh_table *t, struct sn_neigh *n, uint32_t source, uint64_t now)
 {
-	if (!may_ask(&w->neigh, now)) {
+	if (!may_ask(t, now)) {
 		n->due = now + ROUND;
 		return;
 	}
 	n->asked++;
 	n->due = now + RETRANS_TIMER;
-	sn_arp_ask(w, n, false, source);
+	sn_arp_ask(t, n, false, source);
 }
 
-void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now)
+void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t iface, uint32_t address,
+		   uint64_t now)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	uint64_t key = sn_neigh_key(iface, p->vlan, address);
 	struct sn_neigh *n = sn_neigh_find(t, key);
 	uint16_t evictee = sn_wait_evictee(&t->wait, iface, 1);
 
 	if (evictee)
-		drop_first(w, &t->entries[evictee]);
+		drop_first(t, &t->entries[evictee]);
 	if (!n) {
-		n = add(w, key);
+		n = add(t, key);
 		if (n)
 			begin_asking(t, n, now);
 	}
 	if (!n) {
-		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
+		sn_output_drop(t->env, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
 		return;
 	}
-	p->m->port = w->addresses.ports[p->iface]; /* an error about it depends on where it came in */
+	p->m->port = t->env->addresses.ports[p->iface]; /* an error about it depends on where it came in */
 	sn_wait_push(&t->wait, &n->queue, iface, index_of(t, n), p->m);
 	if (n->asked == 0 && now >= n->due)
-		ask_all(w, n, sn_source(p->m), now);
+		ask_all(t, n, sn_source(p->m), now);
 }
 
 /* ---- hearing ---- */
 
-bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now)
+bool sn_neigh_hear(struct sn_neigh_table *t, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	struct sn_neigh *n = sn_neigh_find(t, key);
 	struct rte_mbuf *m;
 
 	if (!n && to_us)
-		n = add(w, key);
+		n = add(t, key);
 	if (!n)
 		return to_us;
 	if (n->state == SN_NEIGH_STATIC)
@@ -249,36 +246,35 @@ bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool
 	n->state = SN_NEIGH_REACHABLE;
 	n->used = now;
 	n->due = now + reachable_time(t);
-	set_l2(w, n, mac);
+	set_l2(t, n, mac);
 	while ((m = sn_wait_pop(&t->wait, &n->queue, n->iface))) {
 		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
-		sn_worker_send(w, n->iface, m);
+		sn_output_send(t->env, n->iface, m);
 	}
 	return true;
 }
 
-void sn_worker_silence(struct sn_worker *w, bool silent)
+void sn_neigh_silence(struct sn_neigh_table *t, bool silent)
 {
-	w->neigh.silent = silent;
+	t->silent = silent;
 	if (silent)
-		w->neigh.announcements = 0;
+		t->announcements = 0;
 }
 
-void sn_worker_announce(struct sn_worker *w, uint64_t ifaces)
+void sn_neigh_announce(struct sn_neigh_table *t, uint64_t ifaces)
 {
-	if (w->neigh.silent)
+	if (t->silent)
 		return;
-	w->neigh.announced = ifaces;
-	w->neigh.announcements = ANNOUNCE_NUM;
-	w->neigh.next_announcement = 0;
+	t->announced = ifaces;
+	t->announcements = ANNOUNCE_NUM;
+	t->next_announcement = 0;
 }
 
 /* ---- time ---- */
 
 /* Nobody answered: the senders of the packets that waited are told. */
-static void give_up(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachable unreachable, uint64_t now)
+static void give_up(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	uint8_t iface = n->iface;
 	uint32_t count = 0;
 	struct rte_mbuf *m;
@@ -289,62 +285,62 @@ static void give_up(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachabl
 	while ((m = sn_wait_pop(&t->wait, &n->queue, iface)))
 		t->gone[count++] = m;
 	for (uint32_t i = 0; i < count; i++)
-		unreachable(w, t->gone[i], iface, now);
+		t->hooks.unreachable(t->hooks.ctx, t->gone[i], iface, now);
 }
 
 /* A neighbour that was reachable and is used: is it still? */
-static void probe(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+static void probe(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 {
 	if (n->state == SN_NEIGH_DELAY) {
 		n->state = SN_NEIGH_PROBE;
 		n->asked = 0;
 	}
 	if (n->asked == MAX_UNICAST_SOLICIT) {
-		forget(w, n); /* the next packet asks all */
+		forget(t, n); /* the next packet asks all */
 		return;
 	}
 	n->asked++;
 	n->due = now + RETRANS_TIMER;
-	sn_arp_ask(w, n, true, SN_SOURCE_NONE);
+	sn_arp_ask(t, n, true, SN_SOURCE_NONE);
 }
 
-static void stale(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+static void stale(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 {
 	n->state = SN_NEIGH_STALE;
 	if (n->used >= n->due) {
 		n->state = SN_NEIGH_DELAY;
 		n->due = n->used + DELAY_FIRST_PROBE;
 		if (now >= n->due)
-			probe(w, n, now);
+			probe(t, n, now);
 	} else if (now - n->used > UNUSED) {
-		forget(w, n);
+		forget(t, n);
 	}
 }
 
-static void visit(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachable unreachable, uint64_t now)
+static void visit(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 {
 	bool due = now >= n->due;
 
 	switch ((enum sn_neigh_state)n->state) {
 	case SN_NEIGH_INCOMPLETE:
 		if (due && n->asked == MAX_MULTICAST_SOLICIT)
-			give_up(w, n, unreachable, now);
+			give_up(t, n, now);
 		else if (due)
-			ask_all(w, n, SN_SOURCE_NONE, now);
+			ask_all(t, n, SN_SOURCE_NONE, now);
 		break;
 	case SN_NEIGH_FAILED:
 		if (due)
-			forget(w, n);
+			forget(t, n);
 		break;
 	case SN_NEIGH_REACHABLE:
 	case SN_NEIGH_STALE:
 		if (due)
-			stale(w, n, now);
+			stale(t, n, now);
 		break;
 	case SN_NEIGH_DELAY:
 	case SN_NEIGH_PROBE:
 		if (due)
-			probe(w, n, now);
+			probe(t, n, now);
 		break;
 	case SN_NEIGH_FREE:
 	case SN_NEIGH_STATIC:
@@ -352,23 +348,22 @@ static void visit(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachable 
 	}
 }
 
-static void announce(struct sn_worker *w, uint64_t now)
+static void announce(struct sn_neigh_table *t, uint64_t now)
 {
-	w->neigh.announcements--;
-	w->neigh.next_announcement = now + ANNOUNCE_INTERVAL;
-	for (uint32_t i = 0; i < w->program->n_interfaces; i++)
-		if (w->neigh.announced & 1ull << i)
-			sn_arp_announce(w, (uint8_t)i);
+	t->announcements--;
+	t->next_announcement = now + ANNOUNCE_INTERVAL;
+	for (uint32_t i = 0; i < t->env->program->n_interfaces; i++)
+		if (t->announced & 1ull << i)
+			sn_arp_announce(t, (uint8_t)i);
 }
 
 /* A millisecond's tick visits a hundredth of the table, so that packets do not wait for all of it. */
-void sn_neigh_tick(struct sn_worker *w, sn_neigh_unreachable unreachable, uint64_t now)
+void sn_neigh_tick(struct sn_neigh_table *t, uint64_t now)
 {
-	struct sn_neigh_table *t = &w->neigh;
 	uint64_t since = now - t->visited, n = t->fresh - 1;
 
 	if (t->announcements && now >= t->next_announcement)
-		announce(w, now);
+		announce(t, now);
 	if (since < ROUND)
 		n = n * since / ROUND;
 	if (!n)
@@ -377,7 +372,7 @@ void sn_neigh_tick(struct sn_worker *w, sn_neigh_unreachable unreachable, uint64
 	while (n--) {
 		if (++t->hand >= t->fresh)
 			t->hand = SN_NEIGH_NONE + 1;
-		visit(w, &t->entries[t->hand], unreachable, now);
+		visit(t, &t->entries[t->hand], now);
 	}
 }
 
@@ -399,9 +394,9 @@ static bool on_link(const struct sn_interface *i, uint32_t address)
 }
 
 /* What was learnt stays, where the interface does, and what is configured, where it is still. */
-static bool stays(const struct sn_worker *w, const struct sn_program *old, const struct sn_neigh *n)
+static bool stays(const struct sn_neigh_table *t, const struct sn_program *old, const struct sn_neigh *n)
 {
-	const struct sn_program *p = w->program;
+	const struct sn_program *p = t->env->program;
 	const struct sn_interface *ifc;
 
 	if (!p || !old || n->iface >= p->n_interfaces)
@@ -414,47 +409,46 @@ static bool stays(const struct sn_worker *w, const struct sn_program *old, const
 	return on_link(ifc, sn_neigh_address(n)) && sn_vlans_have(ifc->vlans, sn_neigh_vlan(n));
 }
 
-static void configure(struct sn_worker *w, uint8_t iface, const struct sn_static_neigh *from)
+static void configure(struct sn_neigh_table *t, uint8_t iface, const struct sn_static_neigh *from)
 {
 	uint64_t key = sn_neigh_key(iface, from->vlan, from->address);
-	struct sn_neigh *n = sn_neigh_find(&w->neigh, key);
+	struct sn_neigh *n = sn_neigh_find(t, key);
 
 	if (n && n->state == SN_NEIGH_STATIC)
 		return; /* it stayed, in its place */
 	if (n)
-		forget(w, n);
-	n = add(w, key);
+		forget(t, n);
+	n = add(t, key);
 	if (!n)
 		return; /* asked for by ARP if it is ever free */
 	n->state = SN_NEIGH_STATIC;
-	set_l2(w, n, from->mac);
+	set_l2(t, n, from->mac);
 }
 
-void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
+void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
 {
-	struct sn_neigh_table *t = &w->neigh;
 
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
 		struct sn_neigh *n = &t->entries[i];
 
 		if (n->state == SN_NEIGH_FREE)
 			continue;
-		if (stays(w, old, n))
-			memcpy(n->l2 + 6, &w->addresses.macs[n->iface], 6);
+		if (stays(t, old, n))
+			memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
 		else
-			forget(w, n);
+			forget(t, n);
 	}
-	if (!w->program)
+	if (!t->env->program)
 		return;
-	sn_wait_divide(&t->wait, w->program->n_interfaces);
-	for (uint32_t i = 0; i < w->program->n_interfaces; i++) {
-		const struct sn_interface *ifc = &w->program->interfaces[i];
+	sn_wait_divide(&t->wait, t->env->program->n_interfaces);
+	for (uint32_t i = 0; i < t->env->program->n_interfaces; i++) {
+		const struct sn_interface *ifc = &t->env->program->interfaces[i];
 		uint16_t evictee;
 
 		while ((evictee = sn_wait_evictee(&t->wait, (uint8_t)i, 0)))
-			drop_first(w, &t->entries[evictee]);
+			drop_first(t, &t->entries[evictee]);
 		for (uint32_t j = 0; j < ifc->n_neighbors; j++)
-			configure(w, (uint8_t)i, &ifc->neighbors[j]);
+			configure(t, (uint8_t)i, &ifc->neighbors[j]);
 	}
 }
 
@@ -474,9 +468,8 @@ const char *sn_neigh_state_name(enum sn_neigh_state state)
 	return names[state];
 }
 
-size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out, size_t max)
+size_t sn_neigh_list(const struct sn_neigh_table *t, struct sn_neigh_info *out, size_t max)
 {
-	const struct sn_neigh_table *t = &w->neigh;
 	size_t count = 0;
 
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh && count < max; i++) {

@@ -10,12 +10,34 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_mbuf.h>
 
-#include "sn_parse.h"
 #include "sn_wait.h"
-#include "sn_worker.h"
+
+struct sn_env;
+struct sn_pkt;
+
+enum sn_neigh_state {
+	SN_NEIGH_FREE,
+	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
+	SN_NEIGH_FAILED,     /* asked, not answered */
+	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
+	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
+	SN_NEIGH_STALE,	    /* not used since */
+	SN_NEIGH_DELAY,	    /* used since: it has a moment to be heard of */
+	SN_NEIGH_PROBE,	    /* asked whether it is still there */
+	SN_NEIGH_STATIC,
+};
+
+struct sn_neigh_info {
+	uint32_t iface;
+	uint32_t address;
+	uint16_t vlan; /* SN_VLAN_ABSENT: untagged */
+	uint8_t mac[6];
+	enum sn_neigh_state state;
+};
 
 #define SN_NEIGH_NONE 0 /* index of no neighbour */
 
@@ -36,6 +58,16 @@ struct sn_neigh {
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
+/* What others have to do when something becomes of a neighbour. */
+struct sn_neigh_hooks {
+	void *ctx; /* of both */
+	/* The entry of a neighbour that was usable is another one's from now on: who noted its place forgets
+	 * it. */
+	void (*renamed)(void *ctx);
+	/* A packet, which is the hook's, whose neighbour by the interface did not answer. */
+	void (*unreachable)(void *ctx, struct rte_mbuf *m, uint32_t iface, uint64_t now);
+};
+
 struct sn_neigh_table {
 	struct sn_neigh *entries;
 	uint32_t *buckets;
@@ -55,10 +87,13 @@ struct sn_neigh_table {
 	bool silent;
 	struct sn_wait wait;
 	struct rte_mbuf **gone; /* packets of a neighbour that did not answer, on their way out */
+	struct sn_env *env;
+	struct sn_neigh_hooks hooks;
 };
 
-/* waiting: packets, see sn_wait_init(); number: the worker's. */
-int sn_neigh_init(struct sn_neigh_table *t, uint32_t max, uint16_t waiting, uint32_t number);
+/* waiting: packets, see sn_wait_init(). */
+int sn_neigh_init(struct sn_neigh_table *t, struct sn_env *env, const struct sn_neigh_hooks *hooks,
+		  uint32_t max, uint16_t waiting);
 void sn_neigh_free(struct sn_neigh_table *t);
 
 /* vlan: SN_VLAN_ABSENT of untagged packets. */
@@ -91,6 +126,11 @@ static inline struct sn_neigh *sn_neigh_find(const struct sn_neigh_table *t, uin
 	return i ? &t->entries[i] : NULL;
 }
 
+static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
+{
+	memcpy(frame, n->l2, sizeof(n->l2));
+}
+
 static inline bool sn_neigh_usable(const struct sn_neigh *n)
 {
 	return n->state >= SN_NEIGH_REACHABLE;
@@ -98,21 +138,32 @@ static inline bool sn_neigh_usable(const struct sn_neigh *n)
 
 /* Hold a packet, complete but for its addresses, until the neighbour is known; it is the table's from here
  * on. The neighbour is not known, and not one that has just not answered (SN_NEIGH_FAILED). */
-void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address,
+void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t iface, uint32_t address,
 		   uint64_t now);
 
 /* A neighbour's address was heard of. to_us: it asks for one of ours, or answers us. False: nothing that
  * another worker would want to know, which may know more than this one. */
-bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now);
-
-/* What becomes of a packet, which is its own from here on, whose neighbour by the interface did not answer.
- */
-typedef void (*sn_neigh_unreachable)(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now);
+bool sn_neigh_hear(struct sn_neigh_table *t, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now);
 
 /* Announce, ask again, give up, forget. */
-void sn_neigh_tick(struct sn_worker *w, sn_neigh_unreachable unreachable, uint64_t now);
+void sn_neigh_tick(struct sn_neigh_table *t, uint64_t now);
 
-/* Fit the table to w->program, the successor of `old` (may be NULL). */
-void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old);
+/* Fit the table to env->program, the successor of `old` (may be NULL). */
+void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old);
+
+/* On the worker's thread, or while it is quiescent. Returns how many were written. */
+size_t sn_neigh_list(const struct sn_neigh_table *t, struct sn_neigh_info *out, size_t max);
+
+/* Lower-case name of a state: "incomplete", … */
+const char *sn_neigh_state_name(enum sn_neigh_state state);
+
+/* While the worker is quiescent: another engine answers for the program's addresses, or no longer. A silent
+ * engine gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks
+ * without an address of its own, as a host that probes (RFC 5227, 2.1.1). */
+void sn_neigh_silence(struct sn_neigh_table *t, bool silent);
+
+/* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
+ * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
+void sn_neigh_announce(struct sn_neigh_table *t, uint64_t ifaces);
 
 #endif /* SN_NEIGH_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_output.h"
+
+void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
+			  uint32_t reason)
+{
+	if (reason < SN_REASON_BUILTIN)
+		sn_count_add(&env->stats.drops[reason], bytes);
+	else
+		sn_count_add(&env->counts->reasons[reason - SN_REASON_CHAIN], bytes);
+	if (env->hooks.drop)
+		env->hooks.drop(env->hooks.ctx, m, source, reason);
+	if (unlikely(env->trace))
+		sn_trace_drop(env->trace, m, reason);
+}
+
+void sn_output_bury(struct sn_env *env)
+{
+	rte_pktmbuf_free_bulk(env->sending.dead, env->sending.n_dead);
+	env->sending.n_dead = 0;
+}
+
+static void flush(struct sn_env *env, uint16_t iface)
+{
+	struct sn_tx_buffer *b = &env->sending.out[iface];
+	struct sn_count *tx = &env->stats.ports[iface].tx;
+	uint64_t bytes = 0;
+	uint32_t n = b->n;
+	uint16_t sent;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += b->pkts[i]->pkt_len; /* what is sent is no longer ours */
+	b->n = 0;
+	env->sending.pending &= ~(1ull << iface);
+	sent = env->sending.tx(env->sending.ctx, iface, b->pkts, n);
+	tx->packets += sent;
+	for (uint32_t i = sent; i < n; i++) {
+		bytes -= b->pkts[i]->pkt_len;
+		sn_output_drop(env, b->pkts[i], SN_REASON_TX_FULL);
+	}
+	tx->bytes += bytes;
+}
+
+void sn_output_queued(struct sn_env *env, uint16_t iface)
+{
+	struct sn_tx_buffer *b = &env->sending.out[iface];
+
+	if (env->trace)
+		sn_trace_sent(env->trace, iface, b->pkts[b->n - 1]);
+	if (b->n == SN_BURST_MAX)
+		flush(env, iface);
+}
+
+void sn_output_flush(struct sn_env *env)
+{
+	while (env->sending.pending)
+		flush(env, (uint16_t)__builtin_ctzll(env->sending.pending));
+	if (env->sending.n_dead)
+		sn_output_bury(env);
+}
+
+void sn_output_free(struct sn_env *env)
+{
+	rte_pktmbuf_free_bulk(env->sending.dead, env->sending.n_dead);
+	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
+		rte_pktmbuf_free_bulk(env->sending.out[i].pkts, env->sending.out[i].n);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions of the slow path, kept in the cache. */
+
+#include "sn_bundle.h"
+#include "sn_exec.h"
+#include "sn_fast.h"
+#include "sn_rewrite.h"
+
+/* Keeps what is decided of a flow's packet. */
+struct flow_keeper {
+	struct sn_keeper keeper; /* first */
+	struct sn_fast *fast;
+	const struct sn_cache_key *key;
+	uint64_t hash;
+};
+
+/* The state that a decision uses: sessions first, then what those operations have that are done to each
+ * packet, in their order. False: it is more than an entry can name. */
+static bool remember_state(const struct sn_execution *x, struct sn_cache_entry *e)
+{
+	struct sn_bundle_uses uses;
+	uint32_t n = 0;
+
+	if (!sn_journal_sessions(x, &uses) || uses.n > SN_CACHE_SESSIONS)
+		return false;
+	for (; n < uses.n; n++) {
+		e->sessions[n] = sn_cache_entry_word(uses.entries[n]);
+		if (uses.returns >> n & 1)
+			e->flags |= SN_CACHE_RETURN0 << n;
+	}
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		if (!x->uses[i].each)
+			continue;
+		if (n == SN_CACHE_SESSIONS)
+			return false;
+		e->flags |= SN_CACHE_EACH0 << n;
+		e->sessions[n++] = sn_cache_entry_word(x->uses[i].entry);
+	}
+	return true;
+}
+
+/* The packets of a kept decision are counted in its cell. What is there is the running program's. */
+static void observe_kept(const struct sn_fast *f, const struct sn_execution *x,
+			 const struct sn_cache_entry *kept)
+{
+	const struct sn_counts *running = x->warm_up ? f->warm_up.counts : f->env.counts;
+
+	sn_observer_place(running->observer, sn_cache_cell(&f->cache, kept), &x->seen);
+}
+
+/* The only session on the way, if a short decision would say all there is about the flow; else NULL. What is
+ * observed then is the packet as it comes, or as it leaves. */
+static const struct sn_session *told_by(const struct sn_execution *x, const struct sn_pkt *p)
+{
+	const struct sn_flow_cell *f = &x->seen;
+
+	if (x->n_uses != 1 || x->each)
+		return NULL;
+	if (x->observed &&
+	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
+	    (f->src != p->src0 || f->dst != p->dst0 || f->sport != p->sport0 || f->dport != p->dport0))
+		return NULL;
+	return (const struct sn_session *)x->uses[0].entry;
+}
+
+/* Keep the decision for the packets of this flow that follow. */
+static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, const struct sn_pkt *p,
+		 const struct sn_neigh *n)
+{
+	const struct flow_keeper *flow = (const struct flow_keeper *)keeper;
+	struct sn_fast *f = flow->fast;
+	struct sn_cache_entry entry, *e = &entry, *kept;
+	uint8_t ttl_dec = p->ttl0 - p->ttl;
+	uint32_t path;
+
+	if (x->min_ttl > 255 || !sn_cache_current(&f->cache, flow->key) || sn_journal_spans_shards(x))
+		return;
+	memset(e, 0, sizeof(*e));
+	if (!remember_state(x, e))
+		return;
+	path = sn_paths_find(&f->env.counts->paths, x->steps, x->n_steps);
+	if (path == SN_NO_INDEX)
+		return;
+	e->addresses = flow->key->addresses;
+	e->ports_key = flow->key->ports;
+	e->signature = flow->key->signature;
+	e->src = rte_cpu_to_be_32(p->src);
+	e->dst = rte_cpu_to_be_32(p->dst);
+	e->sport = rte_cpu_to_be_16(p->proto == SN_ICMP ? p->id : p->sport);
+	e->dport = rte_cpu_to_be_16(p->dport);
+	e->head_move = sn_head_move_of(ttl_dec, sn_ip_diff(p));
+	e->l4_diff = rte_cpu_to_be_16(sn_l4_diff(p));
+	e->neigh = n - f->neighbors.entries;
+	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
+	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
+	e->path = path;
+	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
+	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
+	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
+		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
+		    (x->observed ? SN_CACHE_OBSERVED : 0);
+	kept = sn_cache_keep(&f->cache, e, flow->hash, told_by(x, p));
+	if (x->observed && kept)
+		observe_kept(f, x, kept);
+}
+
+void sn_fast_decide(struct sn_fast *f, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		    const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+{
+	const struct flow_keeper flow = {.keeper = {keep}, .fast = f, .key = key, .hash = hash};
+
+	sn_exec(&f->slow, p, segment, class, key ? &flow.keeper : NULL, now);
+}
+
+void sn_fast_decide_ahead(struct sn_fast *f, struct sn_pkt *p, uint32_t segment, uint32_t class,
+			  const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+{
+	const struct flow_keeper flow = {.keeper = {keep}, .fast = f, .key = key, .hash = hash};
+
+	sn_exec_warm_up(&f->slow, p, segment, class, &flow.keeper, now);
+}
