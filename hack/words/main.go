@@ -1,4 +1,5 @@
-// Command words finds words in texts, comments and messages that readers would have to guess at, and says what to write instead.
+// Command words finds words in texts, comments and messages that readers would have to guess at, and says what to write instead. It
+// reads the messages of commits, too.
 package main
 
 import (
@@ -43,8 +44,12 @@ func run(folder string) error {
 	if err != nil {
 		return err
 	}
+	wrong, err := commits(root)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, line := range found {
+	for _, line := range append(found, wrong...) {
 		errs = append(errs, errors.New(line))
 	}
 	return errors.Join(errs...)

@@ -38,3 +38,27 @@ func TestAPlantedWordIsFound(t *testing.T) {
 		})
 	}
 }
+
+// messages are those of commits, and how what is wrong with them begins; empty: nothing is.
+var messages = map[string]struct{ message, want string }{
+	"an imperative and a reason": {"Engine: count dropped fragments\n\nThey were in no counter.\n", ""},
+	"without a room":             {"Pass fragments to the router\n\nThey need no ports.\n", ""},
+	"an imperative in -eed":      {"Worker: exceed no burst\n\nIt did.\n", ""},
+	"no body":                    {"Engine: count dropped fragments\n", "there is no body"},
+	"a long subject":             {"Engine: count " + strings.Repeat("dropped ", 9) + "fragments\n\nThey were not.\n", "the subject has 95 characters"},
+	"the past":                   {"Engine: counted dropped fragments\n\nThey were not.\n", `"Engine: counted dropped fragments" begins with "counted"`},
+	"the third person":           {"Engine: counts dropped fragments\n\nThey were not.\n", `"Engine: counts dropped fragments" begins with "counts"`},
+	"a noun":                     {"Docs: the counters of fragments\n\nThey had none.\n", `"Docs: the counters of fragments" begins with "the"`},
+	"a gerund":                   {"counting fragments\n\nThey were not.\n", `"counting fragments" begins with "counting"`},
+}
+
+func TestAWrongCommitMessageIsFound(t *testing.T) {
+	for name, c := range messages {
+		t.Run(name, func(t *testing.T) {
+			wrong := wrongMessage(c.message)
+			if got := strings.Join(wrong, "; "); len(wrong) > 1 || (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
