@@ -25,10 +25,7 @@ func newBench() *cobra.Command {
 all and by stage. The packets are flows that differ by their source port (of ICMP echo: the identifier),
 described as for explain.`,
 		Example: `  sinterctl bench chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --tcp-flags ACK --flows 10000`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			paths, _ := splitDash(cmd, args)
-			return cobra.MinimumNArgs(1)(cmd, paths)
-		},
+		Args:    pathsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths, rest := splitDash(cmd, args)
 			var err error

@@ -61,7 +61,7 @@ func newStatus() *cobra.Command {
 			if everywhere && len(args) > 0 {
 				return errors.New("-A shows all chains; leave the chain's name out, or give its namespace by -n")
 			}
-			return cobra.MaximumNArgs(1)(cmd, args)
+			return argsBetween(0, 1)(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, fmt.Sprintf("refresh it every %s", refresh))
@@ -125,7 +125,7 @@ func newPrograms() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "programs <chain>",
 		Short: "List the revisions of a chain's program, and which is running",
-		Args:  cobra.ExactArgs(1),
+		Args:  argsBetween(1, 1),
 	}
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
 		return c.Programs(ctx, w, args[0])
@@ -139,7 +139,7 @@ func newDiff() *cobra.Command {
 		Short: "Show how two revisions of a chain's program differ",
 		Long: `Diff compares two programs class by class: which packets come to a class in only one of them
 (- the first, + the second), and what else differs. A revision is a number or a program's name.`,
-		Args: cobra.ExactArgs(3),
+		Args: argsBetween(3, 3),
 	}
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
 		return c.Diff(ctx, w, args[0], args[1], args[2])
@@ -156,9 +156,9 @@ func newRollback() *cobra.Command {
 one by one, and holds them at it, whatever else is changed in the spec, until --undo.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if undo {
-				return cobra.ExactArgs(1)(cmd, args)
+				return argsBetween(1, 1)(cmd, args)
 			}
-			return cobra.ExactArgs(2)(cmd, args)
+			return argsBetween(2, 2)(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "remove the pin, so that the chain runs what the rest of the spec says")
@@ -177,7 +177,7 @@ func newClusterExplain() *cobra.Command {
 		Short: "Show what happens to one packet in a chain of the cluster, and why",
 		Long: `Explain reads the chain from the cluster, and the functions and ConfigMaps that it refers to,
 and sends one packet through it. Texts of stores it reads from those that --store names. It warns of instances that run another program than that.`,
-		Args: cobra.ExactArgs(1),
+		Args: argsBetween(1, 1),
 	}
 	var f cluster.Flags
 	var stores []string
@@ -211,7 +211,7 @@ func newCollect() *cobra.Command {
 		Long: `Collect reads Sinter's objects, its pods and the end of their logs, the events about them, and
 versions. It reads neither Secrets nor ConfigMaps, and of variables keeps the names only.
 Chains tell of your network: look through the file before you send it.`,
-		Args: cobra.NoArgs,
+		Args: argsBetween(0, 0),
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file to write (default sinter-<time>.tar.gz)")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "the chains of all namespaces")

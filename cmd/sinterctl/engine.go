@@ -56,7 +56,7 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show the counters of a running engine",
-		Args:  cobra.NoArgs,
+		Args:  argsBetween(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
 				now, err := c.Stats(ctx)
@@ -96,7 +96,7 @@ func newSessions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List the NAT bindings of a running engine",
-		Args:  cobra.NoArgs,
+		Args:  argsBetween(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
 				list, err := c.Sessions(ctx, table, limit)

@@ -31,7 +31,7 @@ The packet is described by flags, or given as it is by --hex or --pcap.`,
 		Example: `  sinterctl explain chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --dport 443
   sinterctl explain chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --proto icmp --ttl 1
   sinterctl explain chain.yaml --in outside --pcap trace.pcap --packet 7`,
-		Args: cobra.MinimumNArgs(1),
+		Args: argsBetween(1, unbounded),
 	}
 	f.add(cmd.Flags())
 	explains(cmd, f.compile)

@@ -50,7 +50,7 @@ func run(ctx context.Context, name string, args []string) int {
 	fmt.Fprintln(os.Stderr, root.DisplayName()+":", err)
 	var usage usageError
 	if !started || errors.As(err, &usage) {
-		fmt.Fprintf(os.Stderr, "see %s --help\n", cmd.CommandPath())
+		fmt.Fprintf(os.Stderr, "usage: %s\nsee %s --help\n", cmd.UseLine(), cmd.CommandPath())
 		return exitUsage
 	}
 	return exitError
@@ -92,7 +92,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage.`
 	root.AddCommand(
 		newValidate(), newSynth(), newRun(), newStats(), newSessions(), newBench(),
 		&cobra.Command{
-			Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+			Use: "version", Short: "Print the version", Args: argsBetween(0, 0),
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), buildVersion()) },
 		},
 	)

@@ -116,7 +116,6 @@ var wrongUses = map[string]struct {
 	code int
 	says string
 }{
-	"no files":                 {[]string{"validate"}, exitUsage, "requires at least 1 arg"},
 	"unknown command":          {[]string{"vaildate"}, exitUsage, "unknown command"},
 	"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag --colour"},
 	"a flag misspelt":          {[]string{"synth", office, "--chian", "a"}, exitUsage, `unknown flag --chian; did you mean "--chain"?`},
@@ -149,8 +148,13 @@ var wrongUses = map[string]struct {
 	"no cluster":                  {[]string{"cluster", "status", "--kubeconfig", "testdata/none"}, exitError, "testdata/none"},
 	"a cluster that is not there": {[]string{"cluster", "programs", "office", "--server", "http://127.0.0.1:1"}, exitError, "connection refused"},
 	"one chain of all namespaces": {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
-	"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
-	"undo with a revision":        {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
+	"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "(<revision> | --undo) is missing\nusage: sinterctl cluster rollback <chain> (<revision> | --undo)"},
+	"undo with a revision":        {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "\"2\" is one argument too many"},
+	"no file":                     {[]string{"validate"}, exitUsage, "sinterctl: <file or folder> is missing\nusage: sinterctl validate <file or folder>... [flags]\nsee sinterctl validate --help\n"},
+	"no file to run":              {[]string{"run", "--", "--no-pci"}, exitUsage, "<file or folder> is missing"},
+	"no revisions":                {[]string{"cluster", "diff", "office"}, exitUsage, "<revision> and <revision> are missing"},
+	"no list and no chain":        {[]string{"cluster", "top"}, exitUsage, "and <chain> are missing"},
+	"an argument of none":         {[]string{"stats", "office"}, exitUsage, "\"office\" is one argument too many"},
 	"a list that there is not":    {[]string{"top", "flow"}, exitUsage, `there is no list "flow"; did you mean "flows"?`},
 	"a class without its segment": {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
 	"flows of a packet as it is": {

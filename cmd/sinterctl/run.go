@@ -33,10 +33,7 @@ DPDK's environment layer as they are.`,
 		Example: `  sinterctl run chain.yaml --bind inside=eth1 --bind outside=eth2
   sinterctl run chain.yaml --bind inside=net_pcap0,rx_pcap=in.pcap,tx_pcap=/dev/null \
     --bind outside=net_pcap1,tx_pcap=out.pcap --for 5s --no-huge -- --no-pci`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			paths, _ := splitDash(cmd, args)
-			return cobra.MinimumNArgs(1)(cmd, paths)
-		},
+		Args: pathsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Input.Paths, c.Engine.EAL = splitDash(cmd, args)
 			var err error

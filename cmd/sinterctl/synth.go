@@ -21,7 +21,7 @@ func newSynth() *cobra.Command {
 		Long: `Synth compiles a chain and prints the packet program: as a table of its traffic classes, as
 JSON, as a picture of the chain and the program side by side (dot: in Graphviz's language;
 svg: drawn by Graphviz, which must be installed), or in the encoding that the engine reads (program).`,
-		Args: cobra.MinimumNArgs(1),
+		Args: argsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.compile(cmd, args)
 			if err != nil {

@@ -52,14 +52,13 @@ func (t *topping) show(w io.Writer, engines []*programpb.TopList, name string) e
 	return top.Text(w, tops)
 }
 
-func topArgs(least, most int, args []string) error {
-	if err := cobra.RangeArgs(least, most)(nil, args); err != nil {
-		return err
+func topArgs(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := argsBetween(least, most)(cmd, args); err != nil || len(args) == 0 {
+			return err
+		}
+		return top.Known(args[0])
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	return top.Known(args[0])
 }
 
 func newTop() *cobra.Command {
@@ -70,7 +69,7 @@ func newTop() *cobra.Command {
 		Short:     "Show the heaviest flows, hosts or prefixes of a running engine",
 		Long:      "Top lists what is heaviest of what a monitor of the chain saw.\n" + aboutTop,
 		ValidArgs: top.Names(),
-		Args:      func(_ *cobra.Command, args []string) error { return topArgs(0, 1, args) },
+		Args:      topArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
 				list, err := c.Top(ctx, t.request())
@@ -96,7 +95,7 @@ func newClusterTop() *cobra.Command {
 			"does, for which it needs the right to create pods/exec.\n" + aboutTop,
 		Example: `  kubectl sinter top flows edge
   kubectl sinter top sources edge --running --limit 5`,
-		Args: func(_ *cobra.Command, args []string) error { return topArgs(2, 2, args) },
+		Args: topArgs(2, 2),
 	}
 	t.flags(cmd)
 	cmd.Flags().StringArrayVar(&instances, "instance", nil, "ask the instance of this `name` only; may be repeated")

@@ -83,7 +83,7 @@ func newTrace() *cobra.Command {
 		Long:  "Trace copies packets that a running engine processes.\n" + aboutTrace,
 		Example: `  sinterctl trace --class "from inside:4" --for 30s
   sinterctl trace --drop nat-exhausted -f - | tcpdump -nr -`,
-		Args: cobra.NoArgs,
+		Args: argsBetween(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.into(cmd, func(f *capture.File, want *controlpb.StartTrace, say func(string)) error {
 				client, err := dial(cmd.Context(), socket)
@@ -115,7 +115,7 @@ func newClusterTrace() *cobra.Command {
 			"for which it needs the right to create pods/exec. --packets holds for each instance.\n" + aboutTrace,
 		Example: `  kubectl sinter trace edge --class "from inside:4" --for 30s
   kubectl sinter trace edge --instance edge-0 --drop nat-exhausted -f - | wireshark -k -i -`,
-		Args: cobra.ExactArgs(1),
+		Args: argsBetween(1, 1),
 	}
 	t.flags(cmd)
 	cmd.Flags().StringArrayVar(&instances, "instance", nil, "trace the instance of this `name` only; may be repeated")

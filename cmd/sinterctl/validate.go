@@ -17,7 +17,7 @@ func newValidate() *cobra.Command {
 		Short: "Check chains and network functions",
 		Long: `Validate reads chains and network functions, checks them as the API server and the
 compiler do, and says what is wrong: file, line, field, value, and what would be right.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: argsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names := []string{f.input.Chain}
 			if f.input.Chain == "" {
