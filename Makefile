@@ -79,6 +79,10 @@ $(ENGINE)/build-asan/build.ninja:
 images: deps ## Both images as OCI archives in bin/images/, without a container engine (root).
 	hack/images/build.sh
 
+.PHONY: push
+push: ## Build both images and push them to REGISTRY, as registry.example.com/sinter; PUSH_FLAGS go to skopeo (root).
+	@hack/images/push.sh "$(REGISTRY)" $(PUSH_FLAGS)
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz

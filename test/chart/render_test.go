@@ -131,6 +131,8 @@ func TestValuesThatMeanNothingAreRefused(t *testing.T) {
 	helm := tool(t, "helm")
 	tests := map[string]struct{ set, says string }{
 		"a misspelt value":                          {"operator.replica=2", "replica"},
+		"a registry with a scheme":                  {"image.registry=https://registry.example.com", "registry"},
+		"a tag with a colon":                        {"image.tag=a:b", "tag"},
 		"a negative number of replicas":             {"operator.replicas=-1", "replicas"},
 		"an unknown failure policy":                 {"webhook.failurePolicy=Maybe", "failurePolicy"},
 		"a digest that is none":                     {"operator.image.digest=latest", "digest"},

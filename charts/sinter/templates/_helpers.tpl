@@ -32,13 +32,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/component: operator
 {{- end }}
 
-{{- /* An image of values; takes (list root image). */}}
+{{- /* An image: what its own values say, else what both images share; takes (list root image name). */}}
 {{- define "sinter.image" -}}
 {{- $root := index . 0 }}{{ $image := index . 1 }}
+{{- $repository := $image.repository | default (printf "%s/%s" $root.Values.image.registry (index . 2)) }}
 {{- if $image.digest }}
-{{- printf "%s@%s" $image.repository $image.digest }}
+{{- printf "%s@%s" $repository $image.digest }}
 {{- else }}
-{{- printf "%s:%s" $image.repository ($image.tag | default $root.Chart.AppVersion) }}
+{{- printf "%s:%s" $repository ($image.tag | default $root.Values.image.tag | default $root.Chart.AppVersion) }}
 {{- end }}
 {{- end }}
 
