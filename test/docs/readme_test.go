@@ -13,16 +13,16 @@ import (
 // describedField is a line of `kubectl describe` that begins with a field's name.
 var describedField = regexp.MustCompile(`(?m)^ +([A-Z][A-Za-z ]*):`)
 
-// TestTheReadmeDescribesFieldsThatAChainsStatusHas needs no cluster. The end-to-end suite compares values and order, too.
-func TestTheReadmeDescribesFieldsThatAChainsStatusHas(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
+// TestTheOperatorsPageDescribesFieldsThatAChainsStatusHas needs no cluster. The end-to-end suite compares values and order, too.
+func TestTheOperatorsPageDescribesFieldsThatAChainsStatusHas(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operator.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, described, found := strings.Cut(string(page), "$ kubectl describe servicechain edge\nStatus:\n")
 	described, _, ended := strings.Cut(described, "\nEvents:\n")
 	if !found || !ended {
-		t.Fatal("README.md does not show the status of servicechain edge and its events")
+		t.Fatal("docs/operator.md does not show the status of servicechain edge and its events")
 	}
 	known := map[string]bool{}
 	addFields(known, reflect.TypeFor[v1alpha1.ServiceChainStatus]())
@@ -30,11 +30,11 @@ func TestTheReadmeDescribesFieldsThatAChainsStatusHas(t *testing.T) {
 	for _, field := range shown {
 		// kubectl makes "Load Percent" of loadPercent.
 		if !known[strings.ToLower(strings.ReplaceAll(field[1], " ", ""))] {
-			t.Errorf("README.md shows %q, which the status does not have", field[1])
+			t.Errorf("docs/operator.md shows %q, which the status does not have", field[1])
 		}
 	}
 	if len(shown) < 40 {
-		t.Errorf("README.md shows %d fields, want 40 and more: are they still found?", len(shown))
+		t.Errorf("docs/operator.md shows %d fields, want 40 and more: are they still found?", len(shown))
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The README shows what kubectl prints of the sample under traffic; a user sees the same, but for names and numbers.
-func TestKubectlPrintsWhatTheReadmeShows(t *testing.T) {
+// README.md and docs/operator.md show what kubectl prints of the sample under traffic; a user sees the same, but for names and numbers.
+func TestKubectlPrintsWhatThePagesShow(t *testing.T) {
 	w := begin(t)
 	w.remove() // so that the events begin as those of a user's
 	w.kubectl("apply", "-f", "config/samples/networks", "-f", sample)
@@ -30,33 +30,36 @@ func TestKubectlPrintsWhatTheReadmeShows(t *testing.T) {
 		}
 		return nil
 	})
-	for _, command := range []string{"kubectl get servicechains,chaininstances,chainprograms", "kubectl describe servicechain edge"} {
-		want := readme(t, command)
+	for command, page := range map[string]string{
+		"kubectl get servicechains,chaininstances,chainprograms": "README.md",
+		"kubectl describe servicechain edge":                     "docs/operator.md",
+	} {
+		want := shown(t, page, command)
 		got := w.kubectl(strings.Fields(command)[1:]...)
 		if _, status, found := strings.Cut(got, "\nStatus:\n"); found {
 			got = "Status:\n" + status // the spec stands above, as it was applied
 		}
 		if shape(got) != shape(want) {
-			t.Errorf("%s\nprints\n%s\nwhose shape is\n%s\nwanted that of the README\n%s", command, got, shape(got), shape(want))
+			t.Errorf("%s\nprints\n%s\nwhose shape is\n%s\nwanted that of %s\n%s", command, got, shape(got), page, shape(want))
 		}
 	}
 	load.end()
 }
 
-// readme is what README.md shows below a command, until the next one or the block's end.
-func readme(t *testing.T, command string) string {
+// shown is what a page shows below a command, until the next one or the block's end.
+func shown(t *testing.T, page, command string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	text, err := os.ReadFile(filepath.Join(repository, page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, found := strings.Cut(string(text), "$ "+command+"\n")
 	if !found {
-		t.Fatalf("README.md does not show %q", command)
+		t.Fatalf("%s does not show %q", page, command)
 	}
 	end := regexp.MustCompile("(?m)^(\\$ |```)").FindStringIndex(after)
 	if end == nil {
-		t.Fatalf("README.md: what %q prints has no end", command)
+		t.Fatalf("%s: what %q prints has no end", page, command)
 	}
 	return after[:end[0]]
 }
