@@ -85,6 +85,45 @@ func TestEveryCommandOfTheFirstPagesExists(t *testing.T) {
 	}
 }
 
+// TestWorkflowsRunWhatExists checks targets and scripts that .github/workflows calls. No workflow has run yet.
+func TestWorkflowsRunWhatExists(t *testing.T) {
+	files, err := filepath.Glob(repository + "/.github/workflows/*.yml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("workflows: %v, %v", files, err)
+	}
+	checks := checker{targets: makeTargets(t)}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var workflow struct {
+			Jobs map[string]struct {
+				Steps []struct{ Run, Uses string }
+			}
+		}
+		if err := yaml.Unmarshal(text, &workflow); err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, job := range workflow.Jobs {
+			for _, step := range job.Steps {
+				for line := range strings.Lines(step.Run) {
+					for _, words := range split(strings.Fields(line)) {
+						found++
+						if err := checks.check(words); err != nil {
+							t.Errorf("%s: %s: %v", file, strings.Join(words, " "), err)
+						}
+					}
+				}
+			}
+		}
+		if found < 3 {
+			t.Errorf("%s: %d commands were found, want 3 and more: are they still read?", file, found)
+		}
+	}
+}
+
 // A check that finds no mistake would let all pass.
 func TestWrongCommandsAreFound(t *testing.T) {
 	checks := newChecker(t)
@@ -132,14 +171,14 @@ func newChecker(t *testing.T) *checker {
 }
 
 // others are programs of others, whose arguments are not looked at.
-var others = []string{"apt-get", "ctr", "export", "git", "ln", "tcpdump"}
+var others = []string{"apt-get", "bin/helm", "cosign", "ctr", "export", "git", "ln", "skopeo", "tcpdump"}
 
 func (c *checker) check(words []string) error {
 	program, args := words[0], words[1:]
 	switch {
 	case program == "make":
 		return c.make(args)
-	case strings.HasPrefix(program, "hack/"):
+	case strings.HasPrefix(program, "hack/"), strings.HasPrefix(program, ".ci/"):
 		return executable(program)
 	case program == "sinterctl" || program == "bin/sinterctl":
 		return c.subcommand(c.sinterctl, args)
