@@ -207,8 +207,8 @@ func TestASessionKnowsWhichLookupsAreKeptApart(t *testing.T) {
 	next.Nodes[at].Element = e
 	second := made(&next)
 	t.Logf("the first version took %d MB, the second one %d MB", first>>20, second>>20)
-	if second > first/4 {
-		t.Errorf("the second version took %d MB, the first one %d: at most a quarter is allowed", second>>20, first>>20)
+	if second > first/2 { // 26 of 104 MB; 86 where nothing is known
+		t.Errorf("the second version took %d MB, the first one %d: at most half is allowed", second>>20, first>>20)
 	}
 }
 
