@@ -19,9 +19,10 @@ var room = regexp.MustCompile(`^[^:]{1,30}: `)
 // imperatives look like another form of a verb.
 var imperatives = []string{"bring", "embed", "exceed", "feed", "focus", "need", "proceed", "seed", "shed", "speed", "string"}
 
-// commits gives a line for each commit since the check began whose message is not as docs and reviews want it.
+// commits gives a line for each commit since the check began whose message is not as reviewers want it. Merges are left out, and
+// commits without a parent: an import, or the end of a shallow clone, which others may have made.
 func commits(root string) (lines []string, err error) {
-	log, err := git(root, "log", "--no-merges", "--since="+since, "--format=%h%x00%B%x01")
+	log, err := git(root, "log", "--min-parents=1", "--max-parents=1", "--since="+since, "--format=%h%x00%B%x01")
 	if err != nil {
 		return nil, err
 	}

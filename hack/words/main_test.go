@@ -62,3 +62,35 @@ func TestAWrongCommitMessageIsFound(t *testing.T) {
 		})
 	}
 }
+
+func TestCommitsButImportsAreRead(t *testing.T) {
+	folder := t.TempDir()
+	commit := func(message string) {
+		t.Helper()
+		for _, args := range [][]string{
+			{"init", "-q"},
+			{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", message},
+		} {
+			if _, err := git(folder, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wrong := func() string {
+		t.Helper()
+		lines, err := commits(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	commit("import")
+	commit("Engine: count dropped fragments\n\nThey were in no counter.")
+	if got := wrong(); got != "" {
+		t.Errorf("found %q, want nothing", got)
+	}
+	commit("Engine: count more\n\nThey shall be counted.")
+	if got := wrong(); !strings.HasSuffix(got, `:3: "shall": write must, should or will`) {
+		t.Errorf("found %q, want the word of the last commit", got)
+	}
+}
