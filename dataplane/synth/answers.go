@@ -2,8 +2,9 @@ package synth
 
 import "github.com/sinter-nfv/sinter/dataplane/headerspace"
 
-// Answers of routers in a row. Each router has answers, and each of them may pass all other routers. If tables were merged for them as for other packets, each
-// would be in the program once for each router before it. Answers are few: they are looked up once at each large table.
+// Answers of routers in a row. Each router has answers, and each of them may pass all other routers. If tables and long lists of rules were merged for them as
+// for other packets, each would be in the program once for each router before it. Answers are few: they are looked up once at each large table (endsAnswers), and
+// before one at each long list (endsAnswersAtRules).
 
 // ofAnswers tells whether answers alone pass the segment.
 func (w *walker) ofAnswers() bool {
@@ -12,8 +13,16 @@ func (w *walker) ofAnswers() bool {
 
 // endsAnswers tells whether the way of answers ends before a table. A NAPT's choice is not made for that: it would be made for all packets.
 func (w *walker) endsAnswers(t *tcu, l *lookup) bool {
-	return w.ofAnswers() && l.Table == nil && l.size() > large && t.val[headerspace.Dst].kind == ident && len(t.runs)+len(t.unwind) == 0
+	return w.ofAnswers() && l.Table == nil && l.size() > large && t.val[headerspace.Dst].kind == ident && !t.chooses()
 }
+
+// endsAnswersAtRules tells the same of a list of so many rules, in segments that answers alone pass because a large table is ahead.
+func (w *walker) endsAnswersAtRules(t *tcu, rules int) bool {
+	return w.seg.start.kind == startAnswerCut && rules > large && !t.chooses()
+}
+
+// chooses tells whether a NAPT's choice has to be made where the unit's way ends.
+func (t *tcu) chooses() bool { return len(t.runs)+len(t.unwind) > 0 }
 
 // cutKind is how the segment starts that packets enter before a node. Answers have one of their own where it would end earlier than that of others.
 func (w *walker) cutKind(node int) startKind {

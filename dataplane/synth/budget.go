@@ -112,7 +112,7 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err
 	}
 	b.see(at.node)
 	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
-	if l.rules > narrow && b.keeps(w, at.node, l.rules) {
+	if l.rules > narrow && (b.keeps(w, at.node, l.rules) || w.endsAnswersAtRules(t, l.rules)) {
 		b.pass(w, t, at.node, false)
 		return b.why(w, at.node, max(l.near, 1)), nil
 	}

@@ -85,24 +85,58 @@ func againAt(s *synth.Segment) string {
 	return ""
 }
 
-// Answers are looked up once at each large table. That must not keep NAPTs apart that are one for all other packets.
+// Each of several routers has answers, which pass firewalls between them. What two firewalls say together is not in the program for answers, too.
+func TestAnswersBetweenLargeTablesAreLookedUpOnceAtEachFirewall(t *testing.T) {
+	var routes, functions strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&routes, "{prefix: 20.%d.0.0/16, port: %s}, ", i, []string{"inside", "outside"}[i%2])
+	}
+	router := fmt.Sprintf("router: {routes: [%s{prefix: 0.0.0.0/0, port: outside}]}", &routes)
+	rules := func(file string) string {
+		return fmt.Sprintf("firewall: {rulesFrom: {file: %s, format: ClassBench, actions: OddAcceptEvenDrop}}", file)
+	}
+	for i, f := range []string{router, rules("acl1_713"), rules("fw1_713"), router} {
+		fmt.Fprintf(&functions, "  - name: f%d\n    %s\n", i, f)
+	}
+	r := synthesized(t, parsed(t, rowOf(functions.String(), ", f0, f1, f2, f3")), synth.Options{})
+	answers := 0
+	for i, s := range r.Segments {
+		if strings.HasPrefix(s.Name, "answers at ") {
+			answers++
+			if n := len(r.Program.GetSegments()[i].GetTable().GetClasses()); n > 1000 {
+				t.Errorf("%s: there are %d boxes, and no firewall has more than 713 rules", s.Name, n)
+			}
+		}
+	}
+	if answers == 0 {
+		t.Error("no segment is for answers at a look-up, so the test tells nothing")
+	}
+}
+
+// Answers are looked up once at each large table and list of rules. That must not keep NAPTs apart that are one for all other packets.
 func TestAnswersBetweenLargeTablesLeaveNAPTsInOneRun(t *testing.T) {
 	var routes strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&routes, "{prefix: 20.%d.0.0/16, port: %s}, ", i, []string{"inside", "outside"}[i%2])
 	}
+	var rules strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&rules, "{action: Drop, destination: [30.%d.0.0/16]}, ", i)
+	}
 	functions := fmt.Sprintf(`  - name: r1
     router: {routes: [%[1]s{prefix: 0.0.0.0/0, port: outside}]}
   - name: n1
     napt: {pool: [198.51.100.64/28]}
+  - name: f1
+    firewall: {default: Accept, rules: [%[2]s]}
   - name: r2
     router: {routes: [%[1]s{prefix: 0.0.0.0/0, port: outside}, {prefix: 198.51.100.64/28, port: inside}]}
   - name: n2
     napt: {pool: [203.0.113.64/28]}
   - name: r3
     router: {routes: [%[1]s{prefix: 0.0.0.0/0, port: outside}, {prefix: 203.0.113.64/28, port: inside}]}
-`, &routes)
-	r, err := synth.Synthesize(parsed(t, rowOf(functions, ", r1, n1, r2, n2, r3")), synth.Options{})
+`, &routes, strings.TrimSuffix(rules.String(), ", "))
+	r, err := synth.Synthesize(parsed(t, rowOf(functions, ", r1, n1, f1, r2, n2, r3")), synth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
