@@ -68,6 +68,8 @@ type budget struct {
 	// unsure tells that a walk from the beginning might spend something else than what spent tells.
 	unsure bool
 	vain   bool // leaves are not asked for
+	// sample tells that only some rules of the segment's own list are followed; nil: all are.
+	sample *sampling
 }
 
 func newBudget(start place, left, tables, nodes int) budget {
@@ -99,23 +101,35 @@ type asked struct {
 	table bool
 	// rules is how many rules it has for all packets together; 0: it is no list of rules.
 	rules int
-	// near is how many of them may pass some of the unit's packets.
-	near int
+	// near finds those that may pass some of the unit's packets, and tells how many; nil: it is no list of rules. It is called once, before ways, unless
+	// the answer does not matter.
+	near func() int
 	// ways estimates from above into how many units it divides the unit, and how many boxes these have; above its argument the figures do not matter.
 	ways func(enough int) (n, boxes int)
+}
+
+func (l *asked) look() {
+	if l.near != nil {
+		l.near()
+	}
 }
 
 // apart tells why the way of t ends before the node, as its product would pass the budget, or cost more than it is worth. Without a reason it goes on.
 func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err error) {
 	if at.first {
+		l.look()
 		return cutting{}, nil
 	}
 	b.see(at.node)
 	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
 	if l.rules > narrow && (b.keeps(w, at.node, l.rules) || w.endsAnswersAtRules(t, l.rules)) {
 		b.pass(w, t, at.node, false)
-		return b.why(w, at.node, max(l.near, 1)), nil
+		if b.vain {
+			return cutting{reason: CutTooLarge}, nil
+		}
+		return b.why(w, at.node, max(l.near(), 1)), nil
 	}
+	l.look()
 	n, boxes := l.ways(max(b.left, b.tables, narrow))
 	always := n <= narrow && l.rules <= narrow
 	p := b.pass(w, t, at.node, always)
@@ -136,6 +150,11 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err
 	if l.table && !t.ruled && boxes <= b.tables {
 		b.spend(p, 0, boxes)
 		return cutting{}, nil
+	}
+	if b.sample != nil && boxes <= b.sample.left {
+		if boxes = b.sample.share(p, boxes); boxes == 0 {
+			return cutting{reason: cutSampled}, nil
+		}
 	}
 	if boxes > max(b.left, 0) {
 		w.wide.keep(b.start, keptApart{node: at.node})

@@ -295,10 +295,14 @@ func (t *targets) paint() {
 func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	node, n := at.node, len(l.rules)
 	before, matches := len(w.near), len(w.found)
-	w.near = l.appendNear(w.near, t)
-	near := w.near[before:]
+	var near []int32
+	look := func() int {
+		w.near = l.appendNear(w.near[:before], t)
+		near = w.near[before:]
+		return len(near)
+	}
 	defer func() { w.near, w.found = w.near[:before], w.found[:matches] }()
-	why, err := w.budget.apart(w, t, at, asked{rules: n, near: len(near), ways: func(enough int) (n, boxes int) {
+	why, err := w.budget.apart(w, t, at, asked{rules: n, near: look, ways: func(enough int) (n, boxes int) {
 		n, boxes, w.found = l.ways(t, near, enough, w.found[:matches])
 		return n, boxes
 	}})
@@ -311,12 +315,18 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	if k := len(near); !w.budget.vain && k > cap(w.seg.leaves)-len(w.seg.leaves) {
 		w.seg.leaves = slices.Grow(w.seg.leaves, 2*k+k/4) // most rules: enough TTL, and not
 	}
+	own := !t.parted && (at.first || w.budget.visits[node] == 1)
 	t.parted, t.ruled = t.parted || n > narrow, t.ruled || n > narrow
 	to, entered := l.targets(), t.val[headerspace.Dst].kind == ident
 	if t.fan && entered && to.decide {
 		return errFan
 	}
 	c := &ruling{t: t, node: node, list: l, near: near, found: w.found[matches:], to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
+	if own {
+		if err := w.foresee(c); err != nil {
+			return err
+		}
+	}
 	v := w.log.visit(w, node, to, len(near))
 	defer v.end()
 	return c.all(w, v)
@@ -350,8 +360,7 @@ func (c *ruling) all(w *walker, v *visiting) error {
 		i := int(rule)
 		settled, replayed := v.replay(w, i)
 		if replayed {
-			c.leave(i)
-			c.found = c.found[min(len(c.found), len(c.list.rules[i].Filters)):]
+			c.skip(i)
 		} else {
 			v.begin(w, i)
 			fate, err := c.rule(w, i)
@@ -420,8 +429,9 @@ func (c *ruling) next() (m *matched) {
 	return m
 }
 
-// leave takes away what a rule, which was not followed, leaves nothing of.
-func (c *ruling) leave(i int) {
+// skip goes on to the next rule as if this one was followed: it takes away what the rule leaves nothing of.
+func (c *ruling) skip(i int) {
+	c.found = c.found[min(len(c.found), len(c.list.rules[i].Filters)):]
 	for _, d := range c.to.of[i] {
 		if c.entered && d.only {
 			c.left.without(d.spans)

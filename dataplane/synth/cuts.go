@@ -38,10 +38,11 @@ const (
 	CutTooLarge                     // what the look-ups say together does not fit one (Options.MaxBoxes)
 	CutSecondTable                  // a look-up has one table by content (headerspace.Route)
 	CutLongWalk                     // a walk through what the look-ups say together would take longer than one after the other
+	cutSampled                      // of a sample, whose rule counts no further (see foresee)
 )
 
 func (r CutReason) String() string {
-	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable", CutLongWalk: "LongWalk"}[r]
+	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable", CutLongWalk: "LongWalk", cutSampled: ""}[r]
 }
 
 // String tells of the cut in a sentence: between which functions it is, why, and what it costs.

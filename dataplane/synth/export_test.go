@@ -16,6 +16,15 @@ func (s *Session) Afresh(g *graph.Graph, opts Options) (*Result, error) {
 	return synthesize(g, opts, meaningsOf(g), r)
 }
 
+// WalksInVain is how many walks from the first interface on find look-ups that do not fit, before one finds that all do.
+func WalksInVain(g *graph.Graph, opts Options) (int, error) {
+	opts = opts.withDefaults()
+	w := newWalker(g, meaningsOf(g), opts, map[int]bool{}, wideAt{}, nil)
+	e := g.Nodes[g.Interfaces[0].In].Out[0]
+	s := start{kind: startEntry, node: e.To, port: e.Port}
+	return w.walkUntilAllFits(w.segmentOf(s), s, w.allowance())
+}
+
 // StartingOver are options with which a walk ends where it finds the first look-up to be kept apart, and starts over.
 func StartingOver(opts Options) Options {
 	opts.startOver = true

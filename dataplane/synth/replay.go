@@ -111,6 +111,13 @@ func (r *recorder) begin(w *walker, s start) *walkLog {
 	return l
 }
 
+// keep notes that more look-ups are kept apart than when the walk began: if so, nothing of the walk before holds.
+func (l *walkLog) keep(wide []keptApart) {
+	if l != nil && !slices.Equal(l.wide, wide) {
+		l.wide, l.before, l.aligned = slices.Clone(wide), nil, false
+	}
+}
+
 // found tells whether two walks found the same between two tallies.
 func (l *walkLog) found(o *walker, from, to tally) bool {
 	w := l.w

@@ -11,6 +11,8 @@ type passing struct {
 	routes int // of tables behind tables
 	behind []*passing
 	gone   bool // taken back, with units still behind it
+	// ofRule is the boxes that count behind a rule of a sample.
+	rule, ofRule int
 }
 
 // pass notes that a unit comes to a look-up.

@@ -99,26 +99,31 @@ func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool
 
 // all walks the segments of every interface and what they lead to.
 func (w *walker) all() error {
-	var todo []start
-	enter := func(s start) { w.segmentOf(s) }
 	for _, i := range w.g.Interfaces {
 		e := w.g.Nodes[i.In].Out[0]
-		enter(start{kind: startEntry, node: e.To, port: e.Port})
+		w.segmentOf(start{kind: startEntry, node: e.To, port: e.Port})
 	}
+	var todo []start
 	each := w.allowance()
 	for n := 0; n < len(w.segments); n++ {
 		todo = w.starts(todo[:0])
-		known := w.extent()
-		err := w.walkSegment(n, todo[n], each)
-		for errors.Is(err, errWide) {
-			w.forget(known)
-			err = w.walkSegment(n, todo[n], each)
-		}
-		if err != nil {
+		if _, err := w.walkUntilAllFits(n, todo[n], each); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// walkUntilAllFits walks a segment, again and again with more look-ups kept apart. It tells how many walks were in vain.
+func (w *walker) walkUntilAllFits(n int, s start, each int) (vain int, err error) {
+	known := w.extent()
+	for {
+		if err = w.walkSegment(n, s, each); !errors.Is(err, errWide) {
+			return vain, err
+		}
+		w.forget(known)
+		vain++
+	}
 }
 
 // starts lists the known segments' starts by index.
@@ -302,6 +307,9 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	if len(t.unwind) > 0 && w.shows(t, node, o) {
 		return w.setApart(t.unwind[0])
 	}
+	if w.budget.vain && len(t.todo) == 0 && t.hop.shared == 0 { // nobody asks for the leaf, and no more copies follow
+		return nil
+	}
 	if o.kind != toSegment && o.kind != toReturn {
 		t.trace = w.step(step{prev: t.trace, node: node, rule: -1})
 	}
@@ -380,6 +388,9 @@ func (w *walker) decideLater(t *tcu, node, port int, why cutting) error {
 // cut ends the segment before a node. The last NAPT's choice is made here, so it is made
 // apart everywhere: all packets of a flow find the same entries, whichever way they take.
 func (w *walker) cut(t *tcu, node, port int, why cutting) error {
+	if why.reason == cutSampled { // what comes behind does not count
+		return nil
+	}
 	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
 		return w.setApart(w.runs.last(t.runs[n-1]))
 	}
