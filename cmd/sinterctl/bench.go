@@ -17,7 +17,7 @@ func newBench() *cobra.Command {
 	var p packetFlags
 	var c bench.Config
 	var flows int
-	output := oneOf("text", "json")
+	output := oneOf("text", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "bench " + files + " [-- EAL arguments]",
 		Short: "Measure the cycles per packet of a chain",
@@ -49,10 +49,7 @@ described as for explain.`,
 			if err != nil {
 				return err
 			}
-			if output.value == "json" {
-				return writeJSON(cmd.OutOrStdout(), r)
-			}
-			return r.Text(cmd.OutOrStdout())
+			return output.print(cmd.OutOrStdout(), r, r.Text)
 		},
 	}
 	f.add(cmd.Flags())

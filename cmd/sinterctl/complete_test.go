@@ -32,9 +32,9 @@ func TestValuesAreCompleted(t *testing.T) {
 		args []string
 		want []string // among others, if the last one is empty
 	}{
-		"outputs":                {[]string{"synth", office, "-o", ""}, []string{"table", "json", "dot", "svg", "program"}},
+		"outputs":                {[]string{"synth", office, "-o", ""}, []string{"table", "json", "yaml", "dot", "svg", "program"}},
 		"outputs begun":          {[]string{"synth", office, "--output", "j"}, []string{"json"}},
-		"outputs of the cluster": {[]string{"cluster", "top", "flows", "edge", "-o", ""}, []string{"text", "json"}},
+		"outputs of the cluster": {[]string{"cluster", "top", "flows", "edge", "-o", ""}, []string{"text", "json", "yaml"}},
 		"chains of files":        {[]string{"synth", office, "--chain", ""}, []string{"office"}},
 		"interfaces":             {[]string{"explain", office, "--in", ""}, []string{"inside", "outside"}},
 		"interfaces of bench":    {[]string{"bench", office, "--in", "o"}, []string{"outside"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"syscall"
 	"time"
@@ -52,7 +53,7 @@ func dial(ctx context.Context, socket string) (*control.Client, error) {
 func newStats() *cobra.Command {
 	var socket string
 	var over time.Duration
-	output := oneOf("text", "json")
+	output := oneOf("text", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show the counters of a running engine",
@@ -76,10 +77,7 @@ func newStats() *cobra.Command {
 					}
 				}
 				r := live.Make(runner.SavedProgram(socket, now.GetHash()), before, now)
-				if output.value == "json" {
-					return writeJSON(cmd.OutOrStdout(), r)
-				}
-				return live.Text(cmd.OutOrStdout(), r, 0)
+				return output.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return live.Text(w, r, 0) })
 			})
 		},
 	}
@@ -92,7 +90,7 @@ func newStats() *cobra.Command {
 func newSessions() *cobra.Command {
 	var socket string
 	var table, limit uint32
-	output := oneOf("text", "json")
+	output := oneOf("text", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List the NAT bindings of a running engine",
@@ -104,10 +102,7 @@ func newSessions() *cobra.Command {
 					return fmt.Errorf("sessions of table %d: %w", table, err)
 				}
 				l := sessions.List(list)
-				if output.value == "json" {
-					return writeJSON(cmd.OutOrStdout(), l)
-				}
-				return sessions.Text(cmd.OutOrStdout(), l)
+				return output.print(cmd.OutOrStdout(), l, func(w io.Writer) error { return sessions.Text(w, l) })
 			})
 		},
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ The packet is described by flags, or given as it is by --hex or --pcap.`,
 // explains makes a command explain a packet to the chain that its arguments name.
 func explains(cmd *cobra.Command, compiled func(*cobra.Command, []string) (*compile.Chain, error)) {
 	var p packetFlags
-	output := oneOf("text", "json")
+	output := oneOf("text", "json", "yaml")
 	p.add(cmd)
 	cmd.Flags().BoolVar(&p.reply, "reply", false, "then explain the reply to what left")
 	cmd.Flags().VarP(output, "output", "o", "what to print")
@@ -54,19 +55,20 @@ func explains(cmd *cobra.Command, compiled func(*cobra.Command, []string) (*comp
 		if err != nil {
 			return err
 		}
-		if output.value == "json" {
-			return writeJSON(cmd.OutOrStdout(), stories)
-		}
-		for i, s := range stories {
-			if i > 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), "\nand the reply")
-			}
-			if err := s.Text(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return output.print(cmd.OutOrStdout(), stories, func(w io.Writer) error { return writeStories(w, stories) })
 	}
+}
+
+func writeStories(w io.Writer, stories []explain.Story) error {
+	for i, s := range stories {
+		if i > 0 {
+			fmt.Fprintln(w, "\nand the reply")
+		}
+		if err := s.Text(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *packetFlags) add(cmd *cobra.Command) {

@@ -125,7 +125,7 @@ var wrongUses = map[string]struct {
 	"a flag without its value": {[]string{"explain", office, "--in"}, exitUsage, "--in has no value: interface by which the packet enters"},
 	"a frame with other signs": {[]string{"explain", office, "--in", "inside", "--hex", "0x02"}, exitUsage, `--hex: 'x' is no hexadecimal digit`},
 	"half a byte":              {[]string{"explain", office, "--in", "inside", "--hex", "02:7"}, exitUsage, "--hex: the frame has 3 digits; want two for each byte"},
-	"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, dot, svg, program"},
+	"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, yaml, dot, svg, program"},
 	"binding without a device": {[]string{"run", office, "--bind", "inside"}, exitUsage, "want <interface>=<device>"},
 	"interface bound twice":    {[]string{"run", office, "--bind", "inside=a", "--bind", "inside=b"}, exitUsage, "bound twice"},
 	"source that is no address": {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 )
 
 // choice is a flag with few values.
@@ -35,9 +36,30 @@ func (c *choice) Set(v string) error {
 	return nil
 }
 
+// print writes v as JSON or YAML if that is the choice, else what text writes.
+func (c *choice) print(w io.Writer, v any, text func(io.Writer) error) error {
+	switch c.value {
+	case "json":
+		return writeJSON(w, v)
+	case "yaml":
+		return writeYAML(w, v)
+	}
+	return text(w)
+}
+
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// writeYAML has the names and the shape of the JSON.
+func writeYAML(w io.Writer, v any) error {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }

@@ -14,12 +14,12 @@ import (
 
 func newSynth() *cobra.Command {
 	var f chainFlags
-	output := oneOf("table", "json", "dot", "svg", "program")
+	output := oneOf("table", "json", "yaml", "dot", "svg", "program")
 	cmd := &cobra.Command{
 		Use:   "synth " + files,
 		Short: "Synthesize a chain and show its packet program",
 		Long: `Synth compiles a chain and prints the packet program: as a table of its traffic classes, as
-JSON, as a picture of the chain and the program side by side (dot: in Graphviz's language;
+JSON or YAML, as a picture of the chain and the program side by side (dot: in Graphviz's language;
 svg: drawn by Graphviz, which must be installed), or in the encoding that the engine reads (program).`,
 		Args: argsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,6 +31,8 @@ svg: drawn by Graphviz, which must be installed), or in the encoding that the en
 			switch output.value {
 			case "json":
 				return writeJSON(w, classes.List(c))
+			case "yaml":
+				return writeYAML(w, classes.List(c))
 			case "dot":
 				return dot.SideBySide(w, c.Graph, c.Result.Program)
 			case "svg":

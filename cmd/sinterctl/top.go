@@ -27,7 +27,7 @@ type topping struct {
 }
 
 func (t *topping) flags(cmd *cobra.Command) {
-	t.output = oneOf("text", "json")
+	t.output = oneOf("text", "json", "yaml")
 	cmd.Flags().IntVar(&t.limit, "limit", 20, "rows of each list at most")
 	cmd.Flags().BoolVar(&t.running, "running", false, "the interval that runs, not the last complete one")
 	cmd.Flags().VarP(t.output, "output", "o", "what to print")
@@ -46,10 +46,7 @@ func (t *topping) show(w io.Writer, engines []*programpb.TopList, name string) e
 	if tops, err = top.Only(tops, name); err != nil {
 		return err
 	}
-	if t.output.value == "json" {
-		return writeJSON(w, tops)
-	}
-	return top.Text(w, tops)
+	return t.output.print(w, tops, func(w io.Writer) error { return top.Text(w, tops) })
 }
 
 func topArgs(least, most int) cobra.PositionalArgs {
