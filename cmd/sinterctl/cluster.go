@@ -7,18 +7,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
-	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
 )
-
-// refresh is how often a watched status is refreshed.
-const refresh = 2 * time.Second
 
 func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
@@ -52,88 +46,26 @@ func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Clust
 	}
 }
 
-func newStatus() *cobra.Command {
-	var watch, everywhere bool
-	cmd := &cobra.Command{
-		Use:   "status [<chain>]",
-		Short: "Show chains, their instances, cores, load and conditions",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if everywhere && len(args) > 0 {
-				return errors.New("-A shows all chains; leave the chain's name out, or give its namespace by -n")
-			}
-			return argsBetween(0, 1)(cmd, args)
-		},
-	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, fmt.Sprintf("refresh it every %s", refresh))
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "the chains of all namespaces")
-	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
-		name := ""
-		if len(args) > 0 {
-			name = args[0]
-		}
-		if everywhere {
-			c.Namespace = ""
-		}
-		status := func(w io.Writer) error { return c.Status(ctx, w, name) }
-		if !watch {
-			return status(w)
-		}
-		ticker := time.NewTicker(refresh)
-		defer ticker.Stop()
-		return cluster.Watch(ctx, ticker.C, status, page(w))
-	})
-	return cmd
-}
-
-// page shows a text in place of the one before on a terminal, else below it.
-func page(w io.Writer) func([]byte) error {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		size := func() (int, int) {
-			width, height, err := term.GetSize(int(f.Fd()))
-			if err != nil {
-				return 0, 0
-			}
-			return width, height
-		}
-		screen := live.Screen{W: w, Size: size}
-		return func(text []byte) error {
-			width, _ := size()
-			return screen.Draw(clip(text, width))
-		}
-	}
-	return func(text []byte) error {
-		_, err := fmt.Fprintf(w, "%s\n", text)
-		return err
-	}
-}
-
-// clip cuts lines off at a width; 0: not known.
-func clip(text []byte, width int) []byte {
-	if width == 0 {
-		return text
-	}
-	lines := strings.Split(string(text), "\n")
-	for i, line := range lines {
-		if r := []rune(line); len(r) > width {
-			lines[i] = string(r[:width-1]) + "…"
-		}
-	}
-	return []byte(strings.Join(lines, "\n"))
-}
-
 func newPrograms() *cobra.Command {
+	output := oneOf("table", "wide", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "programs <chain>",
 		Short: "List the revisions of a chain's program, and which is running",
 		Args:  argsBetween(1, 1),
 	}
+	cmd.Flags().VarP(output, "output", "o", "what to print")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
-		return c.Programs(ctx, w, args[0])
+		programs, err := c.Programs(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return output.print(w, programs, func(w io.Writer) error { return c.ProgramsText(w, programs, output.value == "wide") })
 	})
 	return cmd
 }
 
 func newDiff() *cobra.Command {
+	output := oneOf("text", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "diff <chain> <revision> <revision>",
 		Short: "Show how two revisions of a chain's program differ",
@@ -141,8 +73,13 @@ func newDiff() *cobra.Command {
 (- the first, + the second), and what else differs. A revision is a number or a program's name.`,
 		Args: argsBetween(3, 3),
 	}
+	cmd.Flags().VarP(output, "output", "o", "what to print")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
-		return c.Diff(ctx, w, args[0], args[1], args[2])
+		d, err := c.Diff(ctx, args[0], args[1], args[2])
+		if err != nil {
+			return err
+		}
+		return output.print(w, d, d.Text)
 	})
 	return cmd
 }

@@ -67,10 +67,47 @@ func TestACollectionOverwritesNothingAndLeavesNoHalves(t *testing.T) {
 	}
 }
 
-func TestExplainSaysTheSameOfAChainInAClusterAsOfItsFile(t *testing.T) {
+func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
+	kubeconfig := officeInACluster(t)
+	t.Run("explain says the same as of the file", func(t *testing.T) {
+		stdout, stderr, err := sinterctl(t, "cluster", "explain", "office", "--kubeconfig", kubeconfig,
+			"--in", "inside", "--src", "10.0.0.7", "--dst", "203.0.113.5", "--dport", "443", "--reply")
+		if err != nil || stderr != "" {
+			t.Fatalf("error %v, warnings %q", err, stderr)
+		}
+		golden(t, "explain-web.txt", stdout)
+	})
+	for line, want := range map[string]string{
+		"cluster status --kubeconfig K o":                "office",
+		"cluster top flows --kubeconfig K o":             "office",
+		"cluster explain office --kubeconfig K --in out": "outside",
+		"cluster status office --kubeconfig K o":         "",
+	} {
+		args := strings.Fields(strings.ReplaceAll(line, "K", kubeconfig))
+		if got := strings.Join(completed(t, args...), " "); got != want {
+			t.Errorf("%s: offered is %q, want %q", line, got, want)
+		}
+	}
+	for output, want := range map[string]string{"wide": "default/office: program none, ", "json": `    "name": "office",`, "yaml": "  name: office\n"} {
+		if stdout, _, err := sinterctl(t, "cluster", "status", "--kubeconfig", kubeconfig, "-o", output); err != nil || !strings.Contains(stdout, want) {
+			t.Errorf("-o %s: the status is %q, %v, want %q in it", output, stdout, err, want)
+		}
+	}
+	t.Run("wait times out with exit code 1", func(t *testing.T) {
+		code, said := runProcess(t, []string{"cluster", "status", "office", "--kubeconfig", kubeconfig, "--wait", "--timeout", "2s"})
+		const what = "the operator has not looked at the newest spec yet (generation 1, seen 0)\n"
+		if want := "waiting for chain default/office: " + what + "sinterctl: timed out: chain default/office is not ready: " + what; code != exitError || said != want {
+			t.Errorf("exit code %d, and it said %q, want %d and %q", code, said, exitError, want)
+		}
+	})
+}
+
+// officeInACluster starts an API server that has the office, and returns a kubeconfig for it.
+func officeInACluster(t *testing.T) string {
+	t.Helper()
 	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
 	config, err := env.Start()
 	if err != nil {
@@ -102,21 +139,5 @@ func TestExplainSaysTheSameOfAChainInAClusterAsOfItsFile(t *testing.T) {
 	if err := c.Create(t.Context(), chain); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, err := sinterctl(t, "cluster", "explain", "office", "--kubeconfig", kubeconfig,
-		"--in", "inside", "--src", "10.0.0.7", "--dst", "203.0.113.5", "--dport", "443", "--reply")
-	if err != nil || stderr != "" {
-		t.Fatalf("error %v, warnings %q", err, stderr)
-	}
-	golden(t, "explain-web.txt", stdout)
-	for line, want := range map[string]string{
-		"cluster status --kubeconfig K o":                "office",
-		"cluster top flows --kubeconfig K o":             "office",
-		"cluster explain office --kubeconfig K --in out": "outside",
-		"cluster status office --kubeconfig K o":         "",
-	} {
-		args := strings.Fields(strings.ReplaceAll(line, "K", kubeconfig))
-		if got := strings.Join(completed(t, args...), " "); got != want {
-			t.Errorf("%s: offered is %q, want %q", line, got, want)
-		}
-	}
+	return kubeconfig
 }

@@ -27,6 +27,7 @@ type command struct {
 
 var (
 	comment     = regexp.MustCompile(`(^|\s)#.*`)
+	quoted      = regexp.MustCompile(`'[^']*'`)   // one word, whatever is in it
 	placeholder = regexp.MustCompile(`<[a-z-]+>`) // as in `kubectl delete pod <instance>`: no redirection
 )
 
@@ -41,7 +42,8 @@ func commands(t *testing.T, file string) (list []command) {
 		line := b.line
 		for l := range strings.Lines(text) {
 			line++
-			words := strings.Fields(strings.ReplaceAll(comment.ReplaceAllString(placeholder.ReplaceAllString(l, "placeholder"), ""), "\u0000", " "))
+			l = placeholder.ReplaceAllString(quoted.ReplaceAllString(l, "quoted"), "placeholder")
+			words := strings.Fields(strings.ReplaceAll(comment.ReplaceAllString(l, ""), "\u0000", " "))
 			for _, part := range split(words) {
 				list = append(list, command{line: line, words: part})
 			}
@@ -171,7 +173,7 @@ func newChecker(t *testing.T) *checker {
 }
 
 // others are programs of others, whose arguments are not looked at.
-var others = []string{"apt-get", "bin/helm", "cosign", "ctr", "export", "git", "ln", "skopeo", "tcpdump"}
+var others = []string{"apt-get", "bin/helm", "cosign", "ctr", "export", "git", "jq", "ln", "skopeo", "tcpdump"}
 
 func (c *checker) check(words []string) error {
 	program, args := words[0], words[1:]

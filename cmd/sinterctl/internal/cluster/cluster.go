@@ -69,6 +69,9 @@ func (c *Cluster) Interfaces(ctx context.Context, name string) (names []string) 
 	return names
 }
 
+// unknownChain is the error that there is no such chain: the API server did reply.
+type unknownChain struct{ error }
+
 // chain finds a chain by its name.
 func (c *Cluster) chain(ctx context.Context, name string) (*v1alpha1.ServiceChain, error) {
 	var chain v1alpha1.ServiceChain
@@ -82,12 +85,29 @@ func (c *Cluster) chain(ctx context.Context, name string) (*v1alpha1.ServiceChai
 		for i := range all.Items {
 			names = append(names, all.Items[i].Name)
 		}
-		return nil, fmt.Errorf("there is no chain %q in namespace %s%s", name, c.Namespace, finding.DidYouMean(name, names))
+		return nil, unknownChain{fmt.Errorf("there is no chain %q in namespace %s%s", name, c.Namespace, finding.DidYouMean(name, names))}
 	}
 	if err != nil {
 		return nil, failed(fmt.Sprintf("get ServiceChain %s/%s", c.Namespace, name), err)
 	}
 	return &chain, nil
+}
+
+// chains are the chain of a name, or all if it is empty, sorted.
+func (c *Cluster) chains(ctx context.Context, name string) ([]v1alpha1.ServiceChain, error) {
+	if name != "" {
+		chain, err := c.chain(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return []v1alpha1.ServiceChain{*chain}, nil
+	}
+	var list v1alpha1.ServiceChainList
+	if err := c.list(ctx, &list); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.ServiceChain) int { return byName(&a, &b) })
+	return list.Items, nil
 }
 
 // list lists objects of the namespace.

@@ -20,12 +20,12 @@ import (
 
 func TestStatusShowsChainConditionsInstancesAndTheLoadOfEachCore(t *testing.T) {
 	w := newWorld(t)
-	golden(t, "status.txt", says(t, func(b *strings.Builder) error { return w.Status(t.Context(), b, "office") }))
-	if all := says(t, func(b *strings.Builder) error { return w.Status(t.Context(), b, "") }); !strings.HasPrefix(all, "lab/office: ") {
+	golden(t, "status.txt", says(t, func(b *strings.Builder) error { return w.showStatus(t.Context(), b, "office", false) }))
+	if all := says(t, func(b *strings.Builder) error { return w.showStatus(t.Context(), b, "", false) }); !strings.HasPrefix(all, "lab/office: ") {
 		t.Errorf("without a name the status is of %q", all)
 	}
 	w.Namespace = "empty"
-	if got := says(t, func(b *strings.Builder) error { return w.Status(t.Context(), b, "") }); got != "no chains in namespace empty\n" {
+	if got := says(t, func(b *strings.Builder) error { return w.showStatus(t.Context(), b, "", false) }); got != "no chains in namespace empty\n" {
 		t.Errorf("a namespace without chains has the status %q", got)
 	}
 }
@@ -45,7 +45,7 @@ func TestNamesForCompletion(t *testing.T) {
 
 func TestProgramsSaysWhichRevisionRunsAndWhichWasRefused(t *testing.T) {
 	w := newWorld(t)
-	golden(t, "programs.txt", says(t, func(b *strings.Builder) error { return w.Programs(t.Context(), b, "office") }))
+	golden(t, "programs.txt", says(t, func(b *strings.Builder) error { return w.showPrograms(t.Context(), b, "office", false) }))
 }
 
 func TestDiffShowsClassByClassWhatAnotherRevisionDoesToWhichPackets(t *testing.T) {
@@ -56,7 +56,9 @@ func TestDiffShowsClassByClassWhatAnotherRevisionDoesToWhichPackets(t *testing.T
 	} {
 		t.Run(file, func(t *testing.T) {
 			w := newWorld(t)
-			golden(t, file, says(t, func(b *strings.Builder) error { return w.Diff(t.Context(), b, "office", revisions[0], revisions[1]) }))
+			golden(t, file, says(t, func(b *strings.Builder) error {
+				return w.showDiff(t.Context(), b, "office", revisions[0], revisions[1])
+			}))
 		})
 	}
 }
@@ -67,7 +69,7 @@ func TestADamagedProgramIsToldAsSuch(t *testing.T) {
 	if err := w.Client.Update(t.Context(), w.programs[0]); err != nil {
 		t.Fatal(err)
 	}
-	err := w.Diff(t.Context(), io.Discard, "office", "1", "2")
+	_, err := w.Diff(t.Context(), "office", "1", "2")
 	if err == nil || !strings.Contains(err.Error(), "ChainProgram "+w.programs[0].Name+": hash: ") {
 		t.Errorf("the error is %v", err)
 	}
@@ -88,7 +90,7 @@ func TestRollbackHoldsTheChainAtARevisionUntilItIsUndone(t *testing.T) {
 	if did := rollback(first); !strings.Contains(did, "already; nothing was written") {
 		t.Errorf("the second time it said %q", did)
 	}
-	if state := says(t, func(b *strings.Builder) error { return w.Programs(t.Context(), b, "office") }); !strings.Contains(state, "held by rollbackTo") {
+	if state := says(t, func(b *strings.Builder) error { return w.showPrograms(t.Context(), b, "office", false) }); !strings.Contains(state, "held by rollbackTo") {
 		t.Errorf("programs says nothing of it: %s", state)
 	}
 	if did := rollback("2"); !strings.HasPrefix(did, "warning: revision 2 did not do well before: instance office-0 lost") {
@@ -115,9 +117,9 @@ func TestErrorsNameWhatThereIs(t *testing.T) {
 	}{
 		"a revision that was never":            {w.Rollback(t.Context(), io.Discard, "office", "7"), `chain office: revision "7": the chain has 1, 2, 3`},
 		"a program that is not the chain's":    {w.Rollback(t.Context(), io.Discard, "office", "stranger"), `revision "stranger"`},
-		"a chain that is misspelt":             {w.Programs(t.Context(), io.Discard, "ofice"), `no chain "ofice" in namespace lab`},
-		"a second revision that was never":     {w.Diff(t.Context(), io.Discard, "office", "1", "x"), `revision "x"`},
-		"a status of a chain that is misspelt": {w.Status(t.Context(), io.Discard, "ofice"), `office`},
+		"a chain that is misspelt":             {failure(w.Programs(t.Context(), "ofice")), `no chain "ofice" in namespace lab`},
+		"a second revision that was never":     {failure(w.Diff(t.Context(), "office", "1", "x")), `revision "x"`},
+		"a status of a chain that is misspelt": {failure(w.Status(t.Context(), "ofice")), `office`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.err == nil || !strings.Contains(c.err.Error(), c.says) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,42 +9,96 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Diff writes in what two revisions of a chain differ.
-func (c *Cluster) Diff(ctx context.Context, w io.Writer, name, from, to string) error {
+// Difference is in what two revisions of a chain's program differ. Scripts read it, so names stay.
+type Difference struct {
+	From Revision `json:"from"`
+	To   Revision `json:"to"`
+	// Same is true of one and the same program. Programs without sections may differ, too: in the order or the layout of their tables.
+	Same     bool      `json:"same"`
+	Sections []Section `json:"sections"`
+}
+
+// Revision names a program.
+type Revision struct {
+	Revision int64  `json:"revision"`
+	Name     string `json:"name"`
+	Hash     string `json:"hash"`
+}
+
+// Section is what differs in a part of the program, or of a class in it: which packets come to it.
+type Section struct {
+	Part    string   `json:"part"`
+	Class   string   `json:"class,omitempty"`
+	OnlyIn  string   `json:"onlyIn,omitempty"` // from or to, if the other program has no such class
+	Removed []string `json:"removed"`
+	Added   []string `json:"added"`
+}
+
+// Diff compares two revisions of a chain.
+func (c *Cluster) Diff(ctx context.Context, name, from, to string) (*Difference, error) {
 	chain, err := c.chain(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	programs, err := c.revisions(ctx, chain)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var objects [2]*v1alpha1.ChainProgram
-	var unpacked [2]*delivery.Program
+	var found [2]Revision
+	var unpacked [2]*programpb.Program
 	for i, rev := range []string{from, to} {
-		if objects[i], err = programs.find(rev); err != nil {
-			return fmt.Errorf("chain %s: %w", name, err)
+		o, err := programs.find(rev)
+		if err != nil {
+			return nil, fmt.Errorf("chain %s: %w", name, err)
 		}
-		if unpacked[i], err = delivery.Unpack(objects[i]); err != nil {
-			return fmt.Errorf("ChainProgram %s: %w", objects[i].Name, err)
+		p, err := delivery.Unpack(o)
+		if err != nil {
+			return nil, fmt.Errorf("ChainProgram %s: %w", o.Name, err)
 		}
+		found[i], unpacked[i] = Revision{o.Spec.Revision, o.Name, o.Spec.Hash}, p.Program
 	}
-	fmt.Fprintf(w, "revision %d (%s) → revision %d (%s)\n", objects[0].Spec.Revision, objects[0].Name, objects[1].Spec.Revision, objects[1].Name)
-	changed := writeDifferences(w, unpacked[0].Program, unpacked[1].Program)
-	switch {
-	case objects[0].Spec.Hash == objects[1].Spec.Hash:
-		fmt.Fprintln(w, "\nthey are the same program")
-	case !changed:
-		fmt.Fprintln(w, "\nno class, interface or limit differs; only the order or the layout of the tables does")
-	}
-	return nil
+	return &Difference{
+		From: found[0], To: found[1], Same: found[0].Hash == found[1].Hash, Sections: sections(unpacked[0], unpacked[1]),
+	}, nil
 }
+
+// Text writes a difference for people.
+func (d *Difference) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "revision %d (%s) → revision %d (%s)\n", d.From.Revision, d.From.Name, d.To.Revision, d.To.Name)
+	part := ""
+	for _, s := range d.Sections {
+		if s.Part != part {
+			part = s.Part
+			fmt.Fprintf(&b, "\n%s\n", part)
+		}
+		if s.Class != "" {
+			fmt.Fprintf(&b, "  class %s%s\n", s.Class, born[s.OnlyIn])
+		}
+		for _, line := range s.Removed {
+			fmt.Fprintln(&b, "  -", line)
+		}
+		for _, line := range s.Added {
+			fmt.Fprintln(&b, "  +", line)
+		}
+	}
+	switch {
+	case d.Same:
+		fmt.Fprintln(&b, "\nthey are the same program")
+	case len(d.Sections) == 0:
+		fmt.Fprintln(&b, "\nno class, interface or limit differs; only the order or the layout of the tables does")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// born says of a class that only one of the programs has it.
+var born = map[string]string{"from": "  (gone)", "to": "  (new)"}
 
 // lines are what a program says, sorted under headings.
 type lines map[heading]map[string]bool
@@ -77,54 +132,35 @@ func linesOf(p *programpb.Program) lines {
 	return l
 }
 
-// writeDifferences tells whether there are any.
-func writeDifferences(w io.Writer, a, b *programpb.Program) bool {
+// sections are the differences of two programs, sorted.
+func sections(a, b *programpb.Program) []Section {
 	before, after := linesOf(a), linesOf(b)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	order := slices.SortedFunc(maps.Keys(all), func(x, y heading) int {
-		if x.part != y.part {
-			return strings.Compare(x.part, y.part)
-		}
-		return strings.Compare(x.class, y.class)
+		return cmp.Or(strings.Compare(x.part, y.part), strings.Compare(x.class, y.class))
 	})
-	part := ""
+	out := []Section{}
 	for _, h := range order {
-		gone, come := without(before[h], after[h]), without(after[h], before[h])
-		if len(gone)+len(come) == 0 {
+		s := Section{Part: h.part, Class: h.class, Removed: without(before[h], after[h]), Added: without(after[h], before[h])}
+		if len(s.Removed)+len(s.Added) == 0 {
 			continue
 		}
-		if h.part != part {
-			part = h.part
-			fmt.Fprintf(w, "\n%s\n", part)
+		switch {
+		case h.class == "":
+		case len(before[h]) == 0:
+			s.OnlyIn = "to"
+		case len(after[h]) == 0:
+			s.OnlyIn = "from"
 		}
-		if h.class != "" {
-			fmt.Fprintf(w, "  class %s%s\n", h.class, born(before[h], after[h]))
-		}
-		for _, line := range gone {
-			fmt.Fprintln(w, "  -", line)
-		}
-		for _, line := range come {
-			fmt.Fprintln(w, "  +", line)
-		}
+		out = append(out, s)
 	}
-	return part != ""
-}
-
-// born says of a class that only one of the programs has it.
-func born(before, after map[string]bool) string {
-	switch {
-	case len(before) == 0:
-		return "  (new)"
-	case len(after) == 0:
-		return "  (gone)"
-	}
-	return ""
+	return out
 }
 
 // without are the lines of a that are not in b, sorted.
 func without(a, b map[string]bool) []string {
-	var out []string
+	out := []string{}
 	for line := range a {
 		if !b[line] {
 			out = append(out, line)

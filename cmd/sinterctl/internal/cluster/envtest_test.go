@@ -42,9 +42,9 @@ func TestTheCommandsWorkWithARealAPIServer(t *testing.T) {
 		}
 	}
 	for want, do := range map[string]func(b *strings.Builder) error{
-		"lab/office: program none":                   func(b *strings.Builder) error { return c.Status(t.Context(), b, "") },
-		second.Name:                                  func(b *strings.Builder) error { return c.Programs(t.Context(), b, "office") },
-		"+ 10.0.0.1/24, mtu 9000":                    func(b *strings.Builder) error { return c.Diff(t.Context(), b, "office", "1", "2") },
+		"lab/office: program none":                   func(b *strings.Builder) error { return c.showStatus(t.Context(), b, "", false) },
+		second.Name:                                  func(b *strings.Builder) error { return c.showPrograms(t.Context(), b, "office", false) },
+		"+ 10.0.0.1/24, mtu 9000":                    func(b *strings.Builder) error { return c.showDiff(t.Context(), b, "office", "1", "2") },
 		"spec.rollbackTo is now " + second.Name[:10]: func(b *strings.Builder) error { return c.Rollback(t.Context(), b, "office", "2") },
 	} {
 		if got := says(t, do); !strings.Contains(got, want) {

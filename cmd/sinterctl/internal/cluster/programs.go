@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -17,70 +15,73 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// revisions are the programs of a chain that the operator knows as such.
-type revisions []v1alpha1.ChainProgram
-
-func (c *Cluster) revisions(ctx context.Context, chain *v1alpha1.ServiceChain) (revisions, error) {
-	var list v1alpha1.ChainProgramList
-	if err := c.list(ctx, &list, client.MatchingLabels{v1alpha1.LabelChain: chain.Name}); err != nil {
-		return nil, err
-	}
-	programs := slices.DeleteFunc(list.Items, func(p v1alpha1.ChainProgram) bool {
-		return !metav1.IsControlledBy(&p, chain) || !p.DeletionTimestamp.IsZero()
-	})
-	slices.SortFunc(programs, func(a, b v1alpha1.ChainProgram) int {
-		return cmp.Or(cmp.Compare(a.Spec.Revision, b.Spec.Revision), strings.Compare(a.Name, b.Name))
-	})
-	return programs, nil
+// Program is one revision of a chain's program. Scripts read it, so names stay.
+type Program struct {
+	Revision     int64       `json:"revision"`
+	Name         string      `json:"name"`
+	Hash         string      `json:"hash"`
+	CreationTime metav1.Time `json:"creationTime"`
+	Bytes        int         `json:"bytes"` // packed
+	Classes      int32       `json:"classes"`
+	// RunningOn are the instances that report it, of so many that the chain has.
+	RunningOn        []Runner `json:"runningOn"`
+	Instances        int      `json:"instances"`
+	HeldByRollbackTo bool     `json:"heldByRollbackTo"`
+	Refused          string   `json:"refused,omitempty"` // why
 }
 
-// find finds a revision by its number or its program's name.
-func (r revisions) find(rev string) (*v1alpha1.ChainProgram, error) {
-	var found *v1alpha1.ChainProgram
-	var known []string
-	for i := range r {
-		p := &r[i]
-		number := strconv.FormatInt(p.Spec.Revision, 10)
-		known = append(known, number)
-		switch {
-		case p.Name == rev:
-			return p, nil
-		case number != rev:
-		case found != nil:
-			return nil, fmt.Errorf("revision %s is both %s and %s; give the program's name", rev, found.Name, p.Name)
-		default:
-			found = p
-		}
-	}
-	switch {
-	case found != nil:
-		return found, nil
-	case len(known) == 0:
-		return nil, fmt.Errorf("revision %q: the chain has no programs yet", rev)
-	}
-	return nil, fmt.Errorf("revision %q: the chain has %s; give one of them, or a program's name", rev, strings.Join(known, ", "))
+// Runner is an instance that runs a program.
+type Runner struct {
+	Instance string `json:"instance"`
+	Node     string `json:"node,omitempty"`
 }
 
-// Programs writes the revisions of a chain.
-func (c *Cluster) Programs(ctx context.Context, w io.Writer, name string) error {
+// Programs are the revisions of a chain, and which instances run them: by what these report, not by what they are told.
+func (c *Cluster) Programs(ctx context.Context, name string) ([]Program, error) {
 	chain, err := c.chain(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	programs, err := c.revisions(ctx, chain)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	instances, err := c.instances(ctx, client.MatchingLabels{v1alpha1.LabelChain: name})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "REVISION\tPROGRAM\tHASH\tAGE\tSIZE\tCLASSES\tSTATE")
+	out := make([]Program, len(programs))
 	for i := range programs {
 		p := &programs[i]
-		fmt.Fprintf(t, "%d\t%s\t%.10s\t%s\t%s\t%d\t%s\n", p.Spec.Revision, p.Name, p.Spec.Hash, c.age(p.CreationTimestamp),
-			size(len(p.Spec.Program)), p.Spec.Classes, state(chain, p, instances))
+		out[i] = Program{
+			Revision: p.Spec.Revision, Name: p.Name, Hash: p.Spec.Hash, CreationTime: p.CreationTimestamp,
+			Bytes: len(p.Spec.Program), Classes: p.Spec.Classes, RunningOn: []Runner{}, Instances: len(instances),
+			HeldByRollbackTo: chain.Spec.RollbackTo == p.Name, Refused: refused(p),
+		}
+		for j := range instances {
+			if n := &instances[j]; n.Status.AppliedHash == p.Spec.Hash {
+				out[i].RunningOn = append(out[i].RunningOn, Runner{Instance: n.Name, Node: n.Status.Node})
+			}
+		}
+	}
+	return out, nil
+}
+
+// ProgramsText writes programs for people; wide: with the whole hash, and the instances that run them.
+func (c *Cluster) ProgramsText(w io.Writer, programs []Program, wide bool) error {
+	columns, digits := "REVISION\tPROGRAM\tHASH\tAGE\tSIZE\tCLASSES\tSTATE", 10
+	if wide {
+		columns, digits = columns+"\tRUNS ON", 64
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, columns)
+	for i := range programs {
+		p := &programs[i]
+		fmt.Fprintf(t, "%d\t%s\t%.*s\t%s\t%s\t%d\t%s", p.Revision, p.Name, digits, p.Hash, c.age(p.CreationTime), size(p.Bytes), p.Classes, p.state())
+		if wide {
+			fmt.Fprintf(t, "\t%s", p.runners())
+		}
+		fmt.Fprintln(t)
 	}
 	return t.Flush()
 }
@@ -93,25 +94,28 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }
 
-// state says what a program is to its chain: by what the instances report, not by what they are told.
-func state(chain *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, instances []v1alpha1.ChainInstance) string {
+// state says what a program is to its chain.
+func (p *Program) state() string {
 	var words []string
-	running := 0
-	for i := range instances {
-		if instances[i].Status.AppliedHash == p.Spec.Hash {
-			running++
-		}
+	if len(p.RunningOn) > 0 {
+		words = append(words, fmt.Sprintf("running on %d of %d instances", len(p.RunningOn), p.Instances))
 	}
-	if running > 0 {
-		words = append(words, fmt.Sprintf("running on %d of %d instances", running, len(instances)))
-	}
-	if chain.Spec.RollbackTo == p.Name {
+	if p.HeldByRollbackTo {
 		words = append(words, "held by rollbackTo")
 	}
-	if why := refused(p); why != "" {
-		words = append(words, "refused: "+why)
+	if p.Refused != "" {
+		words = append(words, "refused: "+p.Refused)
 	}
 	return cmp.Or(strings.Join(words, "; "), "-")
+}
+
+// runners are the instances that run a program, with their nodes.
+func (p *Program) runners() string {
+	var words []string
+	for _, r := range p.RunningOn {
+		words = append(words, fmt.Sprintf("%s (%s)", r.Instance, cmp.Or(r.Node, "unknown node")))
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
 }
 
 // refused is why the instances did not take a program; empty: they did, or were not asked.

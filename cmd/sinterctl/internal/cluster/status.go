@@ -1,27 +1,86 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// Status writes what there is to know of a chain and its instances; an empty name means all chains.
-func (c *Cluster) Status(ctx context.Context, w io.Writer, name string) error {
+// Chain is what there is to know of a chain. Scripts read it, so names stay.
+type Chain struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Ready is true if the chain forwards as its newest spec says.
+	Ready              bool               `json:"ready"`
+	Generation         int64              `json:"generation"`
+	ObservedGeneration int64              `json:"observedGeneration"`
+	Program            string             `json:"program,omitempty"` // that all instances run
+	RollbackTo         string             `json:"rollbackTo,omitempty"`
+	Classes            int32              `json:"classes"`
+	RunningInstances   int32              `json:"runningInstances"`
+	Cores              int32              `json:"cores"`
+	PacketRate         int64              `json:"packetRate"` // rates are per second
+	DropRate           int64              `json:"dropRate"`
+	LostSessions       int64              `json:"lostSessions"`
+	Front              string             `json:"front,omitempty"`
+	Rollout            *Rollout           `json:"rollout,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions"`
+	Instances          []Instance         `json:"instances"`
+}
+
+// Rollout is a rollout in progress.
+type Rollout struct {
+	Program  string      `json:"program"`
+	Updated  int32       `json:"updated"`            // instances
+	Instance string      `json:"instance,omitempty"` // that is updated now
+	Since    metav1.Time `json:"since,omitzero"`
+}
+
+// Instance is a data-plane pod of a chain.
+type Instance struct {
+	Name           string             `json:"name"`
+	Node           string             `json:"node,omitempty"`
+	Ready          bool               `json:"ready"`
+	Front          bool               `json:"front"`
+	Program        string             `json:"program"` // to run
+	AppliedHash    string             `json:"appliedHash,omitempty"`
+	EngineVersion  string             `json:"engineVersion,omitempty"`
+	Cores          int32              `json:"cores"`
+	LoadPercent    int32              `json:"loadPercent"`
+	CoreLoads      []CoreLoad         `json:"coreLoads"`
+	PacketRate     int64              `json:"packetRate"`
+	DropRate       int64              `json:"dropRate"`
+	LossRate       int64              `json:"lossRate"`
+	Sessions       int64              `json:"sessions"`
+	LostSessions   int64              `json:"lostSessions"`
+	Dispatch       []Dispatch         `json:"dispatch"`
+	LastReportTime metav1.Time        `json:"lastReportTime,omitzero"`
+	Conditions     []metav1.Condition `json:"conditions"`
+}
+
+// CoreLoad is how busy a working core is.
+type CoreLoad struct {
+	LCore           int32 `json:"lcore"` // the CPU's number on its node
+	LoadPercent     int32 `json:"loadPercent"`
+	CyclesPerPacket int32 `json:"cyclesPerPacket"`
+	Lost            int64 `json:"lost"` // packets
+}
+
+// Dispatch is how packets of an interface get to their cores.
+type Dispatch struct {
+	Interface  string `json:"interface"`
+	Dispatcher string `json:"dispatcher"`
+	Reason     string `json:"reason,omitempty"` // why there is no better one
+}
+
+// Status is what there is to know of a chain and its instances; an empty name means all chains.
+func (c *Cluster) Status(ctx context.Context, name string) ([]Chain, error) {
 	chains, err := c.chains(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var opts []client.ListOption
 	if name != "" {
@@ -29,133 +88,49 @@ func (c *Cluster) Status(ctx context.Context, w io.Writer, name string) error {
 	}
 	instances, err := c.instances(ctx, opts...)
 	if err != nil {
-		return err
-	}
-	for i := range chains {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		own := slices.DeleteFunc(slices.Clone(instances), func(n v1alpha1.ChainInstance) bool {
-			return n.Namespace != chains[i].Namespace || n.Spec.Chain != chains[i].Name
-		})
-		if err := c.writeStatus(w, &chains[i], own); err != nil {
-			return err
-		}
-	}
-	if len(chains) == 0 {
-		fmt.Fprintln(w, "no chains", where(c.Namespace))
-	}
-	return nil
-}
-
-func where(namespace string) string {
-	if namespace == "" {
-		return "in any namespace"
-	}
-	return "in namespace " + namespace
-}
-
-func (c *Cluster) chains(ctx context.Context, name string) ([]v1alpha1.ServiceChain, error) {
-	if name != "" {
-		chain, err := c.chain(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return []v1alpha1.ServiceChain{*chain}, nil
-	}
-	var list v1alpha1.ServiceChainList
-	if err := c.list(ctx, &list); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.ServiceChain) int { return byName(&a, &b) })
-	return list.Items, nil
+	out := make([]Chain, len(chains))
+	for i := range chains {
+		out[i] = chainOf(&chains[i])
+		for j := range instances {
+			if n := &instances[j]; n.Namespace == chains[i].Namespace && n.Spec.Chain == chains[i].Name {
+				out[i].Instances = append(out[i].Instances, instanceOf(n))
+			}
+		}
+	}
+	return out, nil
 }
 
-func (c *Cluster) writeStatus(w io.Writer, chain *v1alpha1.ServiceChain, instances []v1alpha1.ChainInstance) error {
+func chainOf(chain *v1alpha1.ServiceChain) Chain {
 	s := &chain.Status
-	fmt.Fprintf(w, "%s/%s: program %s, %d classes, %d instances, %d cores, %d packets/s, %d drops/s\n",
-		chain.Namespace, chain.Name, cmp.Or(s.Program, "none"), s.Classes, s.Instances, s.Cores, s.PacketRate, s.DropRate)
-	if s.ObservedGeneration != chain.Generation {
-		fmt.Fprintf(w, "  the operator has not looked at the newest spec yet (generation %d, seen %d)\n", chain.Generation, s.ObservedGeneration)
+	out := Chain{
+		Namespace: chain.Namespace, Name: chain.Name, Ready: awaited(chain) == "",
+		Generation: chain.Generation, ObservedGeneration: s.ObservedGeneration,
+		Program: s.Program, RollbackTo: chain.Spec.RollbackTo, Classes: s.Classes, RunningInstances: s.Instances, Cores: s.Cores,
+		PacketRate: s.PacketRate, DropRate: s.DropRate, LostSessions: s.LostSessions, Front: s.Front,
+		Conditions: append([]metav1.Condition{}, s.Conditions...), Instances: []Instance{},
 	}
 	if r := s.Rollout; r != nil {
-		fmt.Fprintf(w, "  rollout of %s: %d of %d instances run it; now %s\n", r.Program, r.Updated, len(instances), cmp.Or(r.Instance, "none"))
+		out.Rollout = &Rollout{Program: r.Program, Updated: r.Updated, Instance: r.Instance, Since: r.Since}
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if len(s.Conditions) > 0 {
-		fmt.Fprintln(t, "  CONDITION\tSTATUS\tFOR\tREASON\tMESSAGE")
-	}
-	for _, k := range s.Conditions {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", k.Type, k.Status, c.age(k.LastTransitionTime), k.Reason, oneLine(k.Message))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if len(instances) > 0 {
-		fmt.Fprintln(t, "  INSTANCE\tREADY\tNODE\tCORES\tLOAD\tPACKETS/S\tDROPS/S\tSESSIONS\tREPORTED\tPROGRAM")
-	}
-	for i := range instances {
-		n := &instances[i]
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, ready(n.Status.Conditions), cmp.Or(n.Status.Node, "-"), n.Spec.Cores, load(&n.Status),
-			n.Status.PacketRate, n.Status.DropRate, n.Status.Sessions, c.age(n.Status.LastReportTime), n.Spec.Program)
-	}
-	return t.Flush()
+	return out
 }
 
-// ready says in a word whether an instance is, and if not why.
-func ready(conditions []metav1.Condition) string {
-	for _, k := range conditions {
-		if k.Type != v1alpha1.ConditionReady {
-			continue
-		}
-		if k.Status == metav1.ConditionTrue {
-			return "True"
-		}
-		return fmt.Sprintf("%s (%s)", k.Status, k.Reason)
+func instanceOf(n *v1alpha1.ChainInstance) Instance {
+	s := &n.Status
+	out := Instance{
+		Name: n.Name, Node: s.Node, Ready: ready(s.Conditions) == string(metav1.ConditionTrue), Front: n.Spec.Front,
+		Program: n.Spec.Program, AppliedHash: s.AppliedHash, EngineVersion: s.EngineVersion,
+		Cores: n.Spec.Cores, LoadPercent: s.LoadPercent, CoreLoads: []CoreLoad{},
+		PacketRate: s.PacketRate, DropRate: s.DropRate, LossRate: s.LossRate, Sessions: s.Sessions, LostSessions: s.LostSessions,
+		Dispatch: []Dispatch{}, LastReportTime: s.LastReportTime, Conditions: append([]metav1.Condition{}, s.Conditions...),
 	}
-	return "Unknown"
-}
-
-// load is that of the busiest core, and of each.
-func load(s *v1alpha1.ChainInstanceStatus) string {
-	var cores []string
 	for _, k := range s.Cores {
-		cores = append(cores, fmt.Sprintf("cpu%d %d%%", k.LCore, k.LoadPercent))
+		out.CoreLoads = append(out.CoreLoads, CoreLoad{LCore: k.LCore, LoadPercent: k.LoadPercent, CyclesPerPacket: k.CyclesPerPacket, Lost: k.Lost})
 	}
-	text := fmt.Sprintf("%d%%", s.LoadPercent)
-	if len(cores) > 0 {
-		text += " (" + strings.Join(cores, ", ") + ")"
+	for _, d := range s.Dispatch {
+		out.Dispatch = append(out.Dispatch, Dispatch{Interface: string(d.Interface), Dispatcher: string(d.Dispatcher), Reason: d.Reason})
 	}
-	return text
-}
-
-func (c *Cluster) age(t metav1.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return duration.HumanDuration(c.Now().Sub(t.Time))
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// Watch shows something at once and at every tick, until the context ends. A failure is
-// shown in its place: the next tick may see the API server again.
-func Watch(ctx context.Context, tick <-chan time.Time, make func(io.Writer) error, show func(text []byte) error) error {
-	for {
-		var b strings.Builder
-		if err := make(&b); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			fmt.Fprintf(&b, "error: %v\n", err)
-		}
-		if err := show([]byte(b.String())); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
-		}
-	}
+	return out
 }

@@ -49,7 +49,7 @@ func TestTheRoutesOfAStoreAreExplainedAndTheirTextsTold(t *testing.T) {
 	if _, err := w.Compile(t.Context(), "edge"); err == nil || !strings.Contains(err.Error(), "no stores may be read; name them by --store") {
 		t.Errorf("without leave to read the store: %v", err)
 	}
-	diff := says(t, func(b *strings.Builder) error { return w.Diff(t.Context(), b, "edge", "1", "2") })
+	diff := says(t, func(b *strings.Builder) error { return w.showDiff(t.Context(), b, "edge", "1", "2") })
 	for _, want := range []string{"table of routes 1\n", "- routes of " + store.URL + "/monday with SHA-256 ", "+ routes of " + store.URL + "/tuesday with SHA-256 "} {
 		if !strings.Contains(diff, want) {
 			t.Errorf("the difference lacks %q:\n%s", want, diff)

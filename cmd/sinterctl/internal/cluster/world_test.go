@@ -156,7 +156,10 @@ func newWorld(t *testing.T, more ...client.Object) *world {
 		n.Labels = map[string]string{v1alpha1.LabelChain: "office"}
 		n.Status = v1alpha1.ChainInstanceStatus{
 			Status:      v1alpha1.Status{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonForwarding}}},
-			AppliedHash: w.programs[2].Spec.Hash, Node: fmt.Sprintf("node-%d", i), LoadPercent: 40, PacketRate: 750_000, DropRate: 3, Sessions: 1200,
+			AppliedHash: w.programs[2].Spec.Hash, Node: fmt.Sprintf("node-%d", i), LoadPercent: 40, PacketRate: 750_000, DropRate: 3, LossRate: 1, Sessions: 1200, LostSessions: 5,
+			EngineVersion: "1.4.0", Dispatch: []v1alpha1.InterfaceDispatch{
+				{Interface: "inside", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "no flow rules"}, {Interface: "outside", Dispatcher: v1alpha1.DispatcherFlow},
+			},
 			Cores: []v1alpha1.CoreStatus{{LCore: 2, LoadPercent: 40}, {LCore: 3, LoadPercent: 31}}, LastReportTime: ago(3 * time.Second),
 		}
 		w.instances = append(w.instances, n)
