@@ -208,7 +208,11 @@ func (silent) Show(*programpb.Program, *controlpb.Stats, *controlpb.Stats) error
 
 func (r *liveRig) write(name string, text []byte) {
 	r.tb.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, name), text, 0o600); err != nil {
+	path := filepath.Join(r.dir, name)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		r.tb.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil { // so that nobody reads half of it
 		r.tb.Fatal(err)
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Quiet is how long a file that somebody has open for writing must rest before a change is reported: editors write in several steps.
-const Quiet = 50 * time.Millisecond
+// Quiet is how long a file that somebody has open for writing must rest before a change is reported: editors write in several steps, and on a busy machine
+// a writer may stand still between two of them. Nobody waits for it once the file is closed.
+const Quiet = 500 * time.Millisecond
 
 // settle is how long files must rest that nobody writes any more: changes of several files often follow each other closely.
 const settle = time.Millisecond
