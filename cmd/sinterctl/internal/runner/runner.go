@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,7 @@ const answerTimeout = 60 * time.Second
 // Run runs the chain until ctx ends, Config.For is over, or the engine ends. A value
 // from reload has the files read again.
 func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
-	began := time.Now()
+	read := watch.Begin()
 	session := &compile.Session{}
 	chain, err := c.compile(session)
 	if err != nil {
@@ -70,7 +71,7 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop(process)) }()
-	r := &running{Config: c, session: session, began: began, engine: process}
+	r := &running{Config: c, session: session, read: read, engine: process}
 	defer os.Remove(ProgramFile(c.Engine.Socket))
 	if _, err := r.load(ctx, chain); err != nil {
 		return err
@@ -136,7 +137,7 @@ type running struct {
 	Config
 	session *compile.Session
 	chain   *compile.Chain
-	began   time.Time // of reading the chain
+	read    watch.Reading // of the chain, when it was started
 	engine  *engine.Process
 	before  *controlpb.Stats
 	program atomic.Pointer[programpb.Program] // the chain's, for whoever checks its backends or exports its flows
@@ -164,13 +165,13 @@ func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var files *watch.Files
-	var changed <-chan struct{}
+	var changed <-chan watch.Reading
 	if r.Watch {
 		var err error
 		if files, err = watch.New(ctx); err != nil {
 			return err
 		}
-		if err := files.Set(ctx, r.chain.Files, r.began); err != nil {
+		if _, err := files.Set(ctx, r.chain.Files, r.read); err != nil {
 			return err
 		}
 		changed = files.Changed
@@ -194,9 +195,9 @@ func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
 				return err
 			}
 		case <-reload:
-			r.reload(ctx, files)
-		case <-changed:
-			r.reload(ctx, files)
+			r.reload(ctx, files, watch.Begin(r.chain.Files...))
+		case read := <-changed:
+			r.reload(ctx, files, read)
 		}
 	}
 }
@@ -225,15 +226,22 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // reload reads the chain again. Whatever is wrong with it, the running program stays.
-func (r *running) reload(ctx context.Context, files *watch.Files) {
+func (r *running) reload(ctx context.Context, files *watch.Files, read watch.Reading) {
 	began := time.Now()
 	chain, err := r.compile(r.session)
+	torn, again := read.Torn(chain.Files), "send SIGHUP when it is complete"
 	if files != nil {
 		watched := chain.Files
 		if err != nil { // not all may have been read
 			watched = slices.Concat(watched, r.chain.Files)
 		}
-		err = errors.Join(err, files.Set(ctx, watched, began))
+		var failed error
+		torn, failed = files.Set(ctx, watched, read)
+		err, again = errors.Join(err, failed), "it is read again"
+	}
+	if len(torn) > 0 {
+		r.Say("%s changed while it was read, the running program is untouched; %s", strings.Join(torn, ", "), again)
+		return
 	}
 	if err != nil {
 		r.Say("reload refused, the running program is untouched:\n%v", err)

@@ -26,8 +26,8 @@ const settle = time.Millisecond
 // Files watches a set of files by their folders, so that files which are
 // replaced by a rename, as editors do, stay watched.
 type Files struct {
-	// Changed receives after a change, once for changes that follow each other closely.
-	Changed chan struct{}
+	// Changed receives after a change, once for changes that follow each other closely: a reading that begins when nobody writes the files any more.
+	Changed chan Reading
 
 	watcher *fsnotify.Watcher
 	known   map[string]bool // the files last set, whose changes are told since
@@ -37,7 +37,7 @@ type Files struct {
 
 type watched struct {
 	files map[string]bool
-	stale bool // one of them has changed before it was watched
+	stale []string // those that have changed since they were read
 }
 
 // clockTick is how far a file's time of change may lie behind the clock: file systems take it from the last tick.
@@ -49,7 +49,7 @@ func New(ctx context.Context) (*Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan watched), writing: isWritten}
+	f := &Files{Changed: make(chan Reading, 1), watcher: w, set: make(chan watched), writing: isWritten}
 	go func() {
 		defer w.Close()
 		f.loop(ctx, w.Events, w.Errors)
@@ -57,14 +57,16 @@ func New(ctx context.Context) (*Files, error) {
 	return f, nil
 }
 
-// Set says which files to watch from now on, be they there or not. They were read since the time given: what has changed meanwhile
-// is reported. It is not to be called after the end of the context, nor concurrently.
-func (f *Files) Set(ctx context.Context, paths []string, since time.Time) error {
-	files, unseen := map[string]bool{}, []string(nil) // unseen: nobody has watched them so far
+// Set says which files to watch from now on, be they there or not. It returns those that changed since the reading of them began, by their
+// absolute paths: what was read of them is not to be used, and their change is told. Set is not to be called after the end of the context, nor
+// concurrently with itself or with whoever receives from Changed.
+func (f *Files) Set(ctx context.Context, paths []string, read Reading) (torn []string, err error) {
+	files := map[string]bool{}
+	var unseen, folders []string // nobody has watched them so far
 	for _, p := range paths {
 		abs, err := filepath.Abs(p)
 		if err != nil {
-			return fmt.Errorf("watch %s: %w", p, err)
+			return nil, fmt.Errorf("watch %s: %w", p, err)
 		}
 		files[abs] = true
 		dir := filepath.Dir(abs)
@@ -73,20 +75,28 @@ func (f *Files) Set(ctx context.Context, paths []string, since time.Time) error 
 		}
 		for err = f.watcher.Add(dir); errors.Is(err, fs.ErrNotExist); err = f.watcher.Add(dir) {
 			files[dir] = true // it may come
-			unseen = append(unseen, dir)
+			folders = append(folders, dir)
 			dir = filepath.Dir(dir)
 		}
 		if err != nil {
-			return fmt.Errorf("watch %s: %w", dir, err)
+			return nil, fmt.Errorf("watch %s: %w", dir, err)
 		}
 	}
 	f.known = files
-	changed := func(path string) bool { return changedSince(path, since.Add(-clockTick)) }
+	early := func(path string) bool { return !changedSince(path, read.began.Add(-clockTick)) }
+	torn = slices.Compact(slices.Sorted(slices.Values(slices.Concat(read.Torn(paths), slices.DeleteFunc(unseen, early)))))
+	stale := slices.Concat(torn, slices.DeleteFunc(folders, early))
+	if len(stale) > 0 {
+		select {
+		case <-f.Changed: // it is told once, when the files rest
+		default:
+		}
+	}
 	select {
-	case f.set <- watched{files, slices.ContainsFunc(unseen, changed)}:
+	case f.set <- watched{files, stale}:
 	case <-ctx.Done():
 	}
-	return nil
+	return torn, nil
 }
 
 // changedSince tells whether a file's content or name changed after the time; a file that is not there has not.
@@ -111,8 +121,8 @@ func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-c
 			return
 		case now := <-f.set:
 			files = now.files
-			if now.stale {
-				changed("")
+			for _, path := range now.stale {
+				changed(path)
 			}
 		case e, ok := <-events:
 			if !ok {
@@ -127,15 +137,17 @@ func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-c
 			}
 			changed("") // events may be lost: look
 		case <-rest.C:
+			read := Begin(slices.Collect(maps.Keys(files))...) // before it is known that nobody writes them
 			if time.Since(last) < Quiet && slices.ContainsFunc(slices.Collect(maps.Keys(pending)), f.writing) {
 				rest.Reset(settle)
 				continue
 			}
 			clear(pending)
 			select {
-			case f.Changed <- struct{}{}:
+			case <-f.Changed: // an earlier one, which nobody has begun to use
 			default:
 			}
+			f.Changed <- read
 		}
 	}
 }

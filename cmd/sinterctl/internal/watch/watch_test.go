@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestChangesInQuickSuccessionAreToldOnceAndOnlyOfWatchedFiles(t *testing.T) 
 		defer cancel()
 		events := make(chan fsnotify.Event)
 		writing := true
-		f := &Files{Changed: make(chan struct{}, 1), set: make(chan watched), writing: func(string) bool { return writing }}
+		f := &Files{Changed: make(chan Reading, 1), set: make(chan watched), writing: func(string) bool { return writing }}
 		go f.loop(ctx, events, nil)
 		f.set <- watched{files: map[string]bool{"/chain.yaml": true}}
 
@@ -68,7 +69,7 @@ func TestAFileStaysWatchedWhenItIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Set(t.Context(), []string{chain}, time.Now()); err != nil {
+	if _, err := f.Set(t.Context(), []string{chain}, Begin(chain)); err != nil {
 		t.Fatal(err)
 	}
 	const patience = 10 * time.Second
@@ -120,19 +121,19 @@ func TestAFileThatChangedBetweenItsReadingAndTheWatchIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * clockTick)
-	read := time.Now()
+	read := Begin()
 	f, err := New(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Set(t.Context(), []string{chain, late}, read); err != nil {
-		t.Fatal(err)
+	if torn, err := f.Set(t.Context(), []string{chain, late}, read); err != nil || len(torn) > 0 {
+		t.Fatalf("changed since they were read: %q (%v); want none", torn, err)
 	}
 	if told(f, 2*Quiet) {
 		t.Error("a change was told, and there was none")
 	}
 	time.Sleep(clockTick)
-	read = time.Now()
+	read = Begin()
 	if err := os.Mkdir(filepath.Dir(late), 0o700); err != nil { // tells by itself
 		t.Fatal(err)
 	}
@@ -142,10 +143,57 @@ func TestAFileThatChangedBetweenItsReadingAndTheWatchIsTold(t *testing.T) {
 	if err := os.WriteFile(late, nil, 0o600); err != nil { // in a folder that is not watched yet
 		t.Fatal(err)
 	}
-	if err := f.Set(t.Context(), []string{chain, late}, read); err != nil {
-		t.Fatal(err)
+	if torn, err := f.Set(t.Context(), []string{chain, late}, read); err != nil || !slices.Equal(torn, []string{late}) {
+		t.Fatalf("changed since they were read: %q (%v); want %q", torn, err, late)
 	}
 	if !told(f, 10*time.Second) {
 		t.Error("a file that came before its folder was watched was not told")
+	}
+}
+
+func TestAFileThatChangedWhileItWasReadIsToldOnce(t *testing.T) {
+	chain, replaced, kept := filepath.Join(t.TempDir(), "chain.yaml"), filepath.Join(t.TempDir(), "acl.csv"), filepath.Join(t.TempDir(), "none.csv")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(chain, "a")
+	write(replaced, "a")
+	all := []string{chain, replaced, kept}
+	f, err := New(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Set(t.Context(), all, Begin(all...)); err != nil {
+		t.Fatal(err)
+	}
+	for told(f, 2*Quiet) { // that they were written just before they were watched
+	}
+
+	read := Begin(all...)
+	write(chain, "b") // of the same size
+	write(replaced+".new", "a")
+	if err := os.Rename(replaced+".new", replaced); err != nil {
+		t.Fatal(err)
+	}
+	if torn, err := f.Set(t.Context(), all, read); err != nil || !slices.Equal(torn, slices.Sorted(slices.Values([]string{chain, replaced}))) {
+		t.Errorf("changed while they were read: %q (%v); want %q", torn, err, all[:2])
+	}
+	select {
+	case read = <-f.Changed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a change of what was read is not told")
+	}
+
+	if err := os.Chmod(chain, 0o644); err != nil { // which changes no content
+		t.Fatal(err)
+	}
+	if torn, err := f.Set(t.Context(), all, read); err != nil || len(torn) > 0 {
+		t.Errorf("changed since they rested: %q (%v); want none", torn, err)
+	}
+	if told(f, 2*Quiet) {
+		t.Error("a change is told again that was read")
 	}
 }
