@@ -187,11 +187,11 @@ bench-drawn: deps build ## ROWS (60) random rows of firewalls beside their funct
 
 .PHONY: simulate
 simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
-	go run ./controllers/scaling/sim -out docs
+	go run ./hack/sim/scaling -out docs
 
 .PHONY: simulate-placement
 simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and its plots.
-	go run ./controllers/placement/sim -out docs
+	go run ./hack/sim/placement -out docs
 
 ## A cluster on this machine, as docs/cluster.md says
 

@@ -66,8 +66,8 @@ func TestAPlantedWrongImportIsFound(t *testing.T) {
 			"a test of dataplane/balance (data plane) imports controllers/scaling (operator): ",
 		},
 		"the operator meets the agent through a third": {
-			"dataplane/balance/planted.go", "package balance\n\nimport _ \"" + own + "dataplane/control\"\n",
-			"controllers/scaling/sim depends on dataplane/control: the operator knows engines by what agents report",
+			"dataplane/load/planted.go", "package load\n\nimport _ \"" + own + "dataplane/control\"\n",
+			"controllers/scaling depends on dataplane/control: the operator knows engines by what agents report",
 		},
 		"the compiler imports messages of the control socket": {
 			"dataplane/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/control/controlpb\"\n",

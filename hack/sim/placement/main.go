@@ -1,4 +1,4 @@
-// Command sim places chains on simulated nodes, by Metron's two random choices and by
+// Command placement places chains on simulated nodes, by Metron's two random choices and by
 // what else one could do, and writes docs/placement.md with its plots. All but the
 // decision times comes out the same on every machine.
 package main

@@ -1,4 +1,4 @@
-// Command sim runs chains under traces of load on simulated cores, scaled by package
+// Command scaling runs chains under traces of load on simulated cores, scaled by package
 // scaling and by two baselines, and writes docs/scaling.md with its table and plots. It
 // comes out the same on every machine.
 package main
