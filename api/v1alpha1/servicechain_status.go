@@ -47,6 +47,7 @@ const (
 	ReasonNameTaken        = "NameTaken"        // an object that the chain needs is there and is somebody else's
 	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook; the message quotes it
 	ReasonAdmissionFailed  = "AdmissionFailed"  // a node refused a pod, which is replaced
+	ReasonContainerFailed  = "ContainerFailed"  // a container does not start, or has ended; the message has its last words. Also of Programmed and Ready
 )
 
 // Reasons of Programmed.

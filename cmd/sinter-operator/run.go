@@ -136,7 +136,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
 	}
 	instances := &chaininstance.Reconciler{
-		Client: mgr.GetClient(), Clock: clock.RealClock{}, Pods: o.pods,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Pods: o.pods,
 		Recorder: mgr.GetEventRecorder("sinter-" + chaininstance.Name),
 	}
 	ready := healthz.Ping

@@ -41,6 +41,7 @@ const (
 // Reconciler reconciles ChainInstances.
 type Reconciler struct {
 	Client   client.Client
+	Live     client.Reader // what is not worth a cache: events of pods that do not start
 	Recorder recorder.EventRecorder
 	Clock    clock.PassiveClock
 	Pods     PodOptions
@@ -54,6 +55,8 @@ type Reconciler struct {
 // Each instance has a pod, which is never changed, only made and replaced. All pods are seen, as what
 // they ask for is what is not free on their nodes.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// Why a pod does not start is told in events.
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
 // Nodes are chosen by what they have.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 

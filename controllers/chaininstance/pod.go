@@ -161,6 +161,8 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 		ImagePullPolicy: o.PullPolicy,
 		Command:         []string{"sinter-agent"},
 		Args:            append(args, engine...),
+		// Its last words become the reason of the chain's condition.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		// Where DPDK keeps what other processes of its may read: the root file system is read-only.
 		Env:             []corev1.EnvVar{{Name: "RUNTIME_DIRECTORY", Value: sharedFolder}},
 		Resources:       resources,
@@ -194,7 +196,9 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 		ImagePullPolicy: o.PullPolicy,
 		Command:         []string{"sinter-agent"},
 		Args:            []string{"run"},
-		Env:             []corev1.EnvVar{env("POD_NAME", "metadata.name"), env("POD_NAMESPACE", "metadata.namespace"), env("NODE_NAME", "spec.nodeName")},
+
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Env:                      []corev1.EnvVar{env("POD_NAME", "metadata.name"), env("POD_NAMESPACE", "metadata.namespace"), env("NODE_NAME", "spec.nodeName")},
 		Ports: []corev1.ContainerPort{
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},

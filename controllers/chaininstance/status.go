@@ -3,7 +3,6 @@ package chaininstance
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,12 +26,22 @@ func no(reason, format string, args ...any) verdict {
 }
 
 // judge says how the pod fares.
-func (r *Reconciler) judge(_ context.Context, s *scope) error {
-	if s.placed.reason == "" {
-		s.placed = placedOf(s.pod, s.instance)
+func (r *Reconciler) judge(ctx context.Context, s *scope) error {
+	if s.placed.reason != "" {
+		return nil
 	}
-	return nil
+	s.placed = placedOf(s.pod, s.instance)
+	if s.placed != starting {
+		return nil
+	}
+	why, err := r.lastEvent(ctx, s)
+	if why != "" {
+		s.placed.message += "; its last event is " + why
+	}
+	return err
 }
+
+var starting = no(v1alpha1.ReasonWaitingForPods, "the pod is starting")
 
 func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 	switch {
@@ -49,19 +58,12 @@ func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 		return no(v1alpha1.ReasonUnschedulable, "%s", c.Message)
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return no(v1alpha1.ReasonWaitingForPods, "the pod is starting%s", waiting(pod))
+		if why := failing(pod); why != "" {
+			return no(v1alpha1.ReasonContainerFailed, "%s", why)
+		}
+		return starting
 	}
 	return verdict{metav1.ConditionTrue, v1alpha1.ReasonPlaced, "on node " + pod.Spec.NodeName}
-}
-
-// waiting is what a container of the pod waits for.
-func waiting(pod *corev1.Pod) string {
-	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return ": " + c.Name + ": " + strings.TrimSpace(w.Reason+" "+w.Message)
-		}
-	}
-	return ""
 }
 
 func podCondition(pod *corev1.Pod, name corev1.PodConditionType) *corev1.PodCondition {
@@ -75,12 +77,15 @@ func podCondition(pod *corev1.Pod, name corev1.PodConditionType) *corev1.PodCond
 
 // readyOf: placed, programmed as wanted now, and the pod passes its probes. A report of before
 // counts if it is about the wanted program: what else changes needs another pod, or is no
-// more than which cores work.
+// more than which cores work. Why a container failed comes before what its silence leads to.
 func (s *scope) readyOf() verdict {
 	if s.placed.status != metav1.ConditionTrue {
 		return s.placed
 	}
 	c := meta.FindStatusCondition(s.instance.Status.Conditions, v1alpha1.ConditionProgrammed)
+	if why := failing(s.pod); why != "" && (c == nil || c.Reason != v1alpha1.ReasonLoadFailed) {
+		return no(v1alpha1.ReasonContainerFailed, "%s", why)
+	}
 	switch {
 	case c == nil || c.ObservedGeneration < s.instance.Generation && s.instance.Status.Program != s.instance.Spec.Program:
 		return no(v1alpha1.ReasonNotReported, "the agent has not reported yet")

@@ -2,6 +2,7 @@ package servicechain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -453,6 +454,83 @@ func TestLostSessionsAreCountedBeyondTheirInstance(t *testing.T) {
 	w.apply(edge(443, threeInstances))
 	w.run()
 	lost("edge-2", 1, 10) // one whose counters start again
+}
+
+// A container that ends says why on its last line. The chain says that, whatever else its silence leads to, until the container runs again.
+func TestTheLastWordsOfAnEngineAreInTheCondition(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443))
+	w.run()
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+	pod := w.pod("edge-0")
+	ready := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	pod.Status.Conditions[ready].Status = corev1.ConditionFalse
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "agent", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		{
+			Name: "engine", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 1, Message: "EAL: Cannot find device (0000:03:00.1)\nerror interface inside: no Ethernet device at 0000:03:00.1\n",
+			}},
+		},
+	}
+	w.must(w.client.Status().Update(t.Context(), pod))
+	const cause = "edge-0: container engine ended with exit code 1 (3 restarts): EAL: Cannot find device (0000:03:00.1); interface inside: no Ethernet device at 0000:03:00.1"
+	w.settle()
+	w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonContainerFailed, cause)
+	for _, reason := range []string{v1alpha1.ReasonEngineDown, v1alpha1.ReasonNoProgram} { // as the agent tells it
+		w.report("edge-0", func(i *v1alpha1.ChainInstance) {
+			i.Status.AppliedHash = ""
+			programmed(i, no, reason, "connection refused")
+		})
+		w.settle()
+		w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonContainerFailed, cause)
+		w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonContainerFailed, cause)
+	}
+	w.report("edge-0", func(i *v1alpha1.ChainInstance) {
+		programmed(i, no, v1alpha1.ReasonLoadFailed, "no memory for the table")
+	})
+	w.settle()
+	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonLoadFailed, "no memory for the table") // the agent knows better
+
+	pod = w.pod("edge-0")
+	pod.Status.Conditions[ready].Status = corev1.ConditionTrue
+	for i := range pod.Status.ContainerStatuses {
+		pod.Status.ContainerStatuses[i].Ready, pod.Status.ContainerStatuses[i].State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	}
+	w.must(w.client.Status().Update(t.Context(), pod))
+	w.report("edge-0", nil)
+	w.settle()
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+}
+
+func TestAPodThatDoesNotStartIsToldByItsCause(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443))
+	w.settle()
+	pod := w.pod("edge-0")
+	w.bind(pod)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.clock.Now())}}
+	w.must(w.client.Status().Update(t.Context(), pod))
+	w.must(w.client.Create(t.Context(), &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "edge-0.", Namespace: w.namespace}, Type: corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
+		Message:        `cannot find a network-attachment-definition (lan) in namespace (nfv): network-attachment-definitions "lan" not found`,
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: w.namespace, Name: pod.Name, UID: pod.UID}, LastTimestamp: metav1.NewTime(w.clock.Now()),
+	}))
+	w.settle()
+	w.says(v1alpha1.ConditionPlaced, no, v1alpha1.ReasonWaitingForPods, "the pod is starting")
+	w.clock.SetTime(w.clock.Now().Add(11 * time.Second))
+	w.settle()
+	w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonWaitingForPods,
+		`edge-0: the pod is starting; its last event is FailedCreatePodSandBox: cannot find a network-attachment-definition (lan) in namespace (nfv)`)
+
+	pod = w.pod("edge-0")
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "engine", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}}}
+	w.must(w.client.Status().Update(t.Context(), pod))
+	w.settle()
+	w.says(v1alpha1.ConditionPlaced, no, v1alpha1.ReasonContainerFailed, "edge-0: container engine: image dataplane:test cannot be pulled (ErrImagePull)")
 }
 
 func TestAgentsThatReportTroubleAreHeard(t *testing.T) {

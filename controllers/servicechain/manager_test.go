@@ -56,7 +56,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		t.Fatal(err)
 	}
 	chains := &servicechain.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-servicechain")}
-	instances := &chaininstance.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-chaininstance"), Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
+	instances := &chaininstance.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-chaininstance"), Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	for _, err := range []error{chains.SetupWithManager(mgr, 4), instances.SetupWithManager(mgr, 4)} {
 		if err != nil {
 			t.Fatal(err)

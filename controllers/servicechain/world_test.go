@@ -59,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	w.namespace = ns.Name
 	watched := interceptor.NewClient(c, w.cached(w.counting()))
 	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Stores: source.NewStores()}
-	w.instances = &chaininstance.Reconciler{Client: watched, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
+	w.instances = &chaininstance.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	return w
 }
 

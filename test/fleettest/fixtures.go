@@ -21,7 +21,7 @@ func At(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.S
 // Running is an instance that runs a program, and is ready.
 func Running(name, program string, change ...func(*v1alpha1.ChainInstance)) v1alpha1.ChainInstance {
 	i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}, Spec: v1alpha1.ChainInstanceSpec{Program: program}}
-	i.Status.AppliedHash = program + "-hash"
+	i.Status.Program, i.Status.AppliedHash = program, program+"-hash"
 	i.Status.PacketRate = 1000
 	i.Status.LastReportTime = metav1.NewTime(At(1000))
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionPlaced, v1alpha1.ConditionProgrammed} {

@@ -147,6 +147,9 @@ func (s *View) programmed() ConditionStatus {
 			continue
 		}
 		v := ConditionStatus{isFalse, c.Reason, i.Name + ": " + c.Message}
+		if why := s.failed(i); why != nil && c.Reason != v1alpha1.ReasonLoadFailed {
+			return *why
+		}
 		if c.Reason == v1alpha1.ReasonLoadFailed || c.Reason == v1alpha1.ReasonEngineDown {
 			return v
 		}
@@ -162,6 +165,9 @@ func (s *View) programmed() ConditionStatus {
 	}
 	for _, i := range needed {
 		if p := s.Program(i.Spec.Program); p == nil || i.Status.AppliedHash != p.Spec.Hash {
+			if why := s.failed(i); why != nil {
+				return *why
+			}
 			return ConditionStatus{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported that it runs program " + i.Spec.Program}
 		}
 	}
@@ -227,6 +233,15 @@ func (s *View) judged(i *v1alpha1.ChainInstance, name string) *metav1.Condition 
 func (s *View) IsReady(i *v1alpha1.ChainInstance) bool {
 	c := s.judged(i, v1alpha1.ConditionReady)
 	return c != nil && c.Status == isTrue
+}
+
+// failed is why a container of an instance's pod does not run; nil: that is not what keeps the instance from being ready.
+func (s *View) failed(i *v1alpha1.ChainInstance) *ConditionStatus {
+	c := s.judged(i, v1alpha1.ConditionReady)
+	if c == nil || c.Reason != v1alpha1.ReasonContainerFailed {
+		return nil
+	}
+	return &ConditionStatus{c.Status, c.Reason, i.Name + ": " + c.Message}
 }
 
 // instanceSays is an instance's condition as the chain tells it.
