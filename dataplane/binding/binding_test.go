@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -28,6 +29,11 @@ const status = `[
   {"name": "default/lan", "interface": "net1", "mac": "02:00:00:00:00:01"},
   {"name": "default/wan", "device-info": {"type": "pci", "pci": {"pci-address": "0000:83:00.1"}}}
 ]`
+
+// shared is what is said of CPUs that the kubelet gave to the engine and to others.
+func shared(cpus string, workers int) string {
+	return fmt.Sprintf("other pods may run on the CPUs of the engine, which were not given to it alone (%s for %d); set the kubelet's cpuManagerPolicy to static", cpus, workers)
+}
 
 func TestEveryInterfaceGetsItsDeviceAndEveryWorkerItsCPU(t *testing.T) {
 	for name, c := range bindings {
@@ -92,7 +98,8 @@ var bindings = map[string]struct {
 	},
 	"AF_XDP is asked for": {
 		interfaces: []string{"inside,network=lan,driver=AFXDP"}, cpus: "4-5", workers: 1, status: status,
-		args: "--bind inside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(5),1@(4)",
+		args:  "--bind inside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(5),1@(4)",
+		notes: []string{shared("4-5", 1)},
 	},
 	"the interface's name in the pod is enough without Multus' annotation": {
 		interfaces: []string{"inside,device=sn0"}, cpus: "0",
@@ -107,7 +114,7 @@ var bindings = map[string]struct {
 		interfaces: []string{"inside,resource=intel.com/sriov_vf", "outside,resource=intel.com/sriov_vf"}, cpus: "0-1", workers: 1,
 		env:   map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:03:00.1,0000:83:00.3"},
 		args:  "--bind inside=0000:03:00.1 --bind outside=0000:83:00.3 --workers 1 --eal --lcores=0@(1),1@(0)",
-		notes: []string{"interface inside: network-status does not say which of 0000:03:00.1,0000:83:00.3 is its VF, taken is the first"},
+		notes: []string{"interface inside: network-status does not say which of 0000:03:00.1,0000:83:00.3 is its VF, taken is the first", shared("0-1", 1)},
 	},
 	"a claim's VF": {
 		interfaces: []string{"outside,claim=wan"}, cpus: "4",
@@ -126,7 +133,8 @@ var bindings = map[string]struct {
 	},
 	"workers sit beside the VF if the cpuset has room there": {
 		interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "2-5", workers: 2,
-		args: "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(2,3),1@(4),2@(5)",
+		args:  "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(2,3),1@(4),2@(5)",
+		notes: []string{shared("2-5", 2)},
 	},
 	"a worker on another NUMA node than the VF is reported": {
 		interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "3-4", workers: 2,

@@ -27,6 +27,10 @@ func (d *decision) cpus(cpus []int, workers int) error {
 	d.plan.Control = slices.Sorted(slices.Values(order[workers:]))
 	if len(d.plan.Control) == 0 {
 		d.plan.Control = d.plan.Workers
+	} else {
+		// A pod asks for as many whole CPUs as workers, and has just those if they are its own.
+		d.note("other pods may run on the CPUs of the engine, which were not given to it alone (%s for %d); set the kubelet's cpuManagerPolicy to static",
+			FormatCPUs(cpus), workers)
 	}
 	for _, v := range d.plan.Devices {
 		far := slices.DeleteFunc(slices.Clone(d.plan.Workers), func(cpu int) bool {
