@@ -27,7 +27,7 @@ sinterctl is a kubectl plugin, and these commands are at its top: kubectl sinter
 
 // addCluster adds the commands that ask a cluster.
 func addCluster(parent *cobra.Command) {
-	parent.AddCommand(newStatus(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newClusterTrace(), newClusterTop(), newCollect())
+	parent.AddCommand(newStatus(), newShards(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newClusterTrace(), newClusterTop(), newCollect())
 }
 
 // onCluster makes a command ask the cluster that its flags choose.
@@ -44,6 +44,26 @@ func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Clust
 		}
 		return do(cmd.Context(), c, cmd.OutOrStdout(), args)
 	}
+}
+
+func newShards() *cobra.Command {
+	output := oneOf("table", "wide", "json", "yaml")
+	cmd := &cobra.Command{
+		Use:   "shards <chain>",
+		Short: "Show which core of which instance owns which shards of a chain",
+		Long: `Shards lists the cores that own shards of a chain's state, as their instances last reported. A row without a core
+has shards that no core owns yet, and a note that says why.`,
+		Args: argsBetween(1, 1),
+	}
+	cmd.Flags().VarP(output, "output", "o", "what to print")
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
+		places, err := c.Shards(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return output.print(w, places, func(w io.Writer) error { return c.ShardsText(w, args[0], places, output.value == "wide") })
+	})
+	return cmd
 }
 
 func newPrograms() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheCommandsOfAClusterAreAtTheTopOfThePlugin(t *testing.T) {
-	for _, name := range []string{"status", "programs", "diff", "rollback", "explain", "trace", "collect"} {
+	for _, name := range []string{"status", "shards", "programs", "diff", "rollback", "explain", "trace", "collect"} {
 		for _, c := range []struct {
 			plugin bool
 			args   []string
@@ -83,6 +83,7 @@ func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 	for line, want := range map[string]string{
 		"cluster status --kubeconfig K o":                "office",
 		"cluster top flows --kubeconfig K o":             "office",
+		"cluster shards --kubeconfig K o":                "office",
 		"cluster explain office --kubeconfig K --in out": "outside",
 		"cluster status office --kubeconfig K o":         "",
 	} {
@@ -94,6 +95,13 @@ func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 	for output, want := range map[string]string{"wide": "default/office: program none, ", "json": `    "name": "office",`, "yaml": "  name: office\n"} {
 		if stdout, _, err := sinterctl(t, "cluster", "status", "--kubeconfig", kubeconfig, "-o", output); err != nil || !strings.Contains(stdout, want) {
 			t.Errorf("-o %s: the status is %q, %v, want %q in it", output, stdout, err, want)
+		}
+	}
+	for output, want := range map[string]string{
+		"table": "chain office in namespace default has no instances; its status says why\n", "json": "[]\n", "yaml": "[]\n",
+	} {
+		if stdout, _, err := sinterctl(t, "cluster", "shards", "office", "--kubeconfig", kubeconfig, "-o", output); err != nil || stdout != want {
+			t.Errorf("-o %s: the shards are %q, %v, want %q", output, stdout, err, want)
 		}
 	}
 	t.Run("wait times out with exit code 1", func(t *testing.T) {

@@ -36,6 +36,7 @@ func TestValuesAreCompleted(t *testing.T) {
 		"outputs begun":          {[]string{"synth", office, "--output", "j"}, []string{"json"}},
 		"outputs of the cluster": {[]string{"cluster", "top", "flows", "edge", "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of status":      {[]string{"cluster", "status", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
+		"outputs of shards":      {[]string{"cluster", "shards", "edge", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
 		"outputs of programs":    {[]string{"cluster", "programs", "edge", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
 		"outputs of diff":        {[]string{"cluster", "diff", "edge", "1", "2", "-o", ""}, []string{"text", "json", "yaml"}},
 		"chains of files":        {[]string{"synth", office, "--chain", ""}, []string{"office"}},

@@ -158,6 +158,7 @@ var wrongUses = map[string]struct {
 	"no file":                     {[]string{"validate"}, exitUsage, "sinterctl: <file or folder> is missing\nusage: sinterctl validate <file or folder>... [flags]\nsee sinterctl validate --help\n"},
 	"no file to run":              {[]string{"run", "--", "--no-pci"}, exitUsage, "<file or folder> is missing"},
 	"no revisions":                {[]string{"cluster", "diff", "office"}, exitUsage, "<revision> and <revision> are missing"},
+	"shards of no chain":          {[]string{"cluster", "shards"}, exitUsage, "<chain> is missing\nusage: sinterctl cluster shards <chain>"},
 	"no list and no chain":        {[]string{"cluster", "top"}, exitUsage, "and <chain> are missing"},
 	"an argument of none":         {[]string{"stats", "office"}, exitUsage, "\"office\" is one argument too many"},
 	"a list that there is not":    {[]string{"top", "flow"}, exitUsage, `there is no list "flow"; did you mean "flows"?`},

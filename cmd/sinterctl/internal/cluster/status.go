@@ -126,11 +126,15 @@ func instanceOf(n *v1alpha1.ChainInstance) Instance {
 		PacketRate: s.PacketRate, DropRate: s.DropRate, LossRate: s.LossRate, Sessions: s.Sessions, LostSessions: s.LostSessions,
 		Dispatch: []Dispatch{}, LastReportTime: s.LastReportTime, Conditions: append([]metav1.Condition{}, s.Conditions...),
 	}
-	for _, k := range s.Cores {
-		out.CoreLoads = append(out.CoreLoads, CoreLoad{LCore: k.LCore, LoadPercent: k.LoadPercent, CyclesPerPacket: k.CyclesPerPacket, Lost: k.Lost})
+	for i := range s.Cores {
+		out.CoreLoads = append(out.CoreLoads, coreLoadOf(&s.Cores[i]))
 	}
 	for _, d := range s.Dispatch {
 		out.Dispatch = append(out.Dispatch, Dispatch{Interface: string(d.Interface), Dispatcher: string(d.Dispatcher), Reason: d.Reason})
 	}
 	return out
+}
+
+func coreLoadOf(k *v1alpha1.CoreStatus) CoreLoad {
+	return CoreLoad{LCore: k.LCore, LoadPercent: k.LoadPercent, CyclesPerPacket: k.CyclesPerPacket, Lost: k.Lost}
 }
