@@ -70,8 +70,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FunctionKindsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FunctionRef"):
 		return &apiv1alpha1.FunctionRefApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("GroupPlace"):
-		return &apiv1alpha1.GroupPlaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupStatus"):
 		return &apiv1alpha1.GroupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HealthCheck"):

@@ -138,14 +138,6 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Front string `json:"front,omitempty"`
 
-	// Groups of traffic classes, with the instances and cores that process them.
-	// +optional
-	// +listType=map
-	// +listMapKey=instance
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=1024
-	Groups []GroupPlace `json:"groups,omitempty"`
-
 	// Rollout is the rollout in progress.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
@@ -182,49 +174,4 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	LossPerMille int32 `json:"lossPerMille,omitempty"`
-}
-
-// GroupPlace is a group of traffic classes on an instance.
-type GroupPlace struct {
-	// Instance that processes the group.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Instance string `json:"instance,omitempty"`
-
-	// Name of the group.
-	// +required
-	Name Name `json:"name,omitempty"`
-
-	// Shards of the group that the instance owns.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=128
-	Shards []ShardRange `json:"shards,omitempty"`
-
-	// Node of the instance.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Node string `json:"node,omitempty"`
-
-	// Cores are the CPUs of the node that may process the group.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:Minimum=0
-	Cores []int32 `json:"cores,omitempty"`
-
-	// LoadPercent is the load of the busiest of these cores. It is updated when it has changed by
-	// ten percentage points.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
-	LoadPercent int32 `json:"loadPercent"`
-
-	// Owners are the cores that own shards of the group. Their loads are updated like loadPercent.
-	// +optional
-	// +listType=map
-	// +listMapKey=lcore
-	// +kubebuilder:validation:MaxItems=64
-	Owners []CoreShards `json:"owners,omitempty"`
 }

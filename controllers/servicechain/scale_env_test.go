@@ -81,19 +81,27 @@ func (w *world) watch(d time.Duration) {
 	}
 }
 
-// group is where the status says that the chain's one group is.
-func (w *world) group() v1alpha1.GroupPlace {
+// place is where the chain's one group is: its shards and cores by the spec of edge-0, and by the agent's report the
+// node, and which of its CPUs own which shards.
+type place struct {
+	spec   v1alpha1.InstanceGroup
+	node   string
+	owners []v1alpha1.CoreShards
+}
+
+// group is where the chain's one group is.
+func (w *world) group() place {
 	w.Helper()
-	groups := w.chain("edge").Status.Groups
-	if len(groups) != 1 {
-		w.Fatalf("status has the groups %+v, want one", groups)
+	var all v1alpha1.ChainInstanceList
+	w.must(w.client.List(w.Context(), &all, client.InNamespace(w.namespace)))
+	if len(all.Items) != 1 || all.Items[0].Name != "edge-0" {
+		w.Fatalf("instances are %+v, want edge-0 alone", all.Items)
 	}
-	g := groups[0]
-	for k := range g.Owners {
-		g.Owners[k].LoadPercent = 0
+	i := &all.Items[0]
+	if len(i.Spec.Groups) != 1 || len(i.Status.Groups) != 1 || i.Status.Groups[0].Name != i.Spec.Groups[0].Name {
+		w.Fatalf("edge-0 is to have the groups %+v and has %+v, want one", i.Spec.Groups, i.Status.Groups)
 	}
-	g.LoadPercent = 0
-	return g
+	return place{i.Spec.Groups[0], i.Status.Node, i.Status.Groups[0].Owners}
 }
 
 func TestAChainSplitsUnderLoadAndMergesWhenItFalls(t *testing.T) {
@@ -103,9 +111,10 @@ func TestAChainSplitsUnderLoadAndMergesWhenItFalls(t *testing.T) {
 		t.Errorf("the pod owns %s CPUs, want 2: it grows into cores of its own", cpu)
 	}
 	w.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonWithinBounds, "edge-0 works with 1 of 2 cores")
-	before := v1alpha1.GroupPlace{
-		Instance: "edge-0", Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Node: "n", Cores: []int32{2},
-		Owners: []v1alpha1.CoreShards{{LCore: 2, Shards: []v1alpha1.ShardRange{"0-127"}}},
+	before := place{
+		v1alpha1.InstanceGroup{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0}},
+		"n",
+		[]v1alpha1.CoreShards{{LCore: 2, Shards: []v1alpha1.ShardRange{"0-127"}}},
 	}
 	if got := w.group(); !reflect.DeepEqual(got, before) {
 		t.Errorf("before: %+v, want %+v", got, before)
@@ -123,8 +132,8 @@ func TestAChainSplitsUnderLoadAndMergesWhenItFalls(t *testing.T) {
 	w.wants(0.9) // the agent has followed
 	w.settle()
 	after := before
-	after.Cores = []int32{2, 3}
-	after.Owners = []v1alpha1.CoreShards{{LCore: 2, Shards: []v1alpha1.ShardRange{"0-7", "16-127"}}, {LCore: 3, Shards: []v1alpha1.ShardRange{"8-15"}}}
+	after.spec.Cores = []int32{0, 1}
+	after.owners = []v1alpha1.CoreShards{{LCore: 2, Shards: []v1alpha1.ShardRange{"0-7", "16-127"}}, {LCore: 3, Shards: []v1alpha1.ShardRange{"8-15"}}}
 	if got := w.group(); !reflect.DeepEqual(got, after) {
 		t.Errorf("after the split: %+v, want %+v", got, after)
 	}

@@ -129,13 +129,19 @@ func (w *world) AnnotatedEventf(o, related runtime.Object, _ map[string]string, 
 // node adds a node with room for chains.
 func (w *world) node(name string) {
 	w.Helper()
+	w.nodeWith(name, "8")
+}
+
+// nodeWith adds a node with so many CPUs.
+func (w *world) nodeWith(name, cpus string) {
+	w.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"test": w.namespace}}}
 	w.must(w.client.Create(w.Context(), n))
 	w.Cleanup(func() { _ = w.client.Delete(context.Background(), n) })
 	n.Status = corev1.NodeStatus{
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+			corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse("16Gi"),
 			"hugepages-2Mi": resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("100"),
 		},
 	}

@@ -137,9 +137,14 @@ func (g *growing) showsBoth(t *testing.T) {
 		return err
 	})
 	describe := g.kubectl(t, "describe", "servicechain", "a")
-	for _, want := range []string{`(?m)^  Front: +a-0$`, `(?m)^    Instance: +a-0$`, `(?m)^    Instance: +a-1$`, `(?m)^  Instances: +2$`, `(?m)^  Cores: +2$`} {
+	for _, want := range []string{`(?m)^  Front: +a-0$`, `(?m)^    Message: +a-0 on \S+, a-1 on \S+$`, `(?m)^  Instances: +2$`, `(?m)^  Cores: +2$`} {
 		if !regexp.MustCompile(want).MatchString(describe) {
 			t.Errorf("kubectl describe has no %s:\n%s", want, describe)
+		}
+	}
+	for _, name := range []string{"a-0", "a-1"} {
+		if i := g.instances(t, "a")[name]; i == nil || owned(t, i) == 0 {
+			t.Errorf("instance %s: %+v, want one whose cores own shards", name, i)
 		}
 	}
 }
@@ -227,13 +232,10 @@ func (c *cluster) pod(t testing.TB, name string) *corev1.Pod {
 	return pod
 }
 
-// placed checks that each of these instances, and none else, has so many shards by spec, engine and the chain's status; 0: some; -1: none.
+// placed checks that each of these instances, and none else, has so many shards by spec, engine and the engine's cores; 0: some; -1: none.
 func (c *cluster) placed(t testing.TB, chain string, want map[string]int) error {
 	t.Helper()
-	told, sum := map[string]int{}, 0
-	for _, g := range c.chain(t, chain).Status.Groups {
-		told[g.Instance] += count(t, g.Shards)
-	}
+	sum := 0
 	instances := c.instances(t, chain)
 	if len(instances) != len(want) {
 		return fmt.Errorf("%d instances, want %d", len(instances), len(want))
@@ -247,8 +249,8 @@ func (c *cluster) placed(t testing.TB, chain string, want map[string]int) error 
 		for _, g := range i.Spec.Groups {
 			own = append(own, g.Shards...)
 		}
-		if !slices.Equal(own, i.Status.Shards) || told[name] != count(t, own) {
-			return fmt.Errorf("instance %s is to have shards %v, has %v, and %d by the chain's status", name, own, i.Status.Shards, told[name])
+		if n := owned(t, i); !slices.Equal(own, i.Status.Shards) || n != count(t, own) {
+			return fmt.Errorf("instance %s is to have shards %v, has %v, and %d on its cores", name, own, i.Status.Shards, n)
 		}
 		if n == 0 && len(own) == 0 || n == -1 && len(own) > 0 || n > 0 && count(t, own) != n {
 			return fmt.Errorf("instance %s has shards %v, want %d", name, own, n)
@@ -268,6 +270,17 @@ func count(t testing.TB, runs []v1alpha1.ShardRange) int {
 		t.Fatal(err)
 	}
 	return set.Len()
+}
+
+// owned is how many shards the cores of an instance own, by its report.
+func owned(t testing.TB, i *v1alpha1.ChainInstance) (n int) {
+	t.Helper()
+	for _, g := range i.Status.Groups {
+		for _, o := range g.Owners {
+			n += count(t, o.Shards)
+		}
+	}
+	return n
 }
 
 // waitShards waits until shards are placed, and stay there for some seconds.

@@ -101,32 +101,39 @@ func (c *cluster) chain(t testing.TB, name string) *v1alpha1.ServiceChain {
 // working is how many cores of a chain's one instance are to work.
 func (c *cluster) working(t testing.TB, chain string) int {
 	t.Helper()
-	groups := c.chain(t, chain).Status.Groups
-	if len(groups) == 0 {
+	i := c.instances(t, chain)[chain+"-0"]
+	if i == nil {
 		return 0
 	}
-	return len(groups[0].Cores)
+	return i.WorkingCores()
 }
 
-// waitCores waits until a chain's status says that so many CPUs may work on its group, and own all its shards.
+// waitCores waits until a chain's one instance is to have all shards on so many cores, and reports that as many CPUs own them.
 func (c *cluster) waitCores(t testing.TB, chain string, n int) {
 	t.Helper()
+	var i *v1alpha1.ChainInstance
 	eventually(t, patience, func() error {
-		s := c.chain(t, chain).Status
-		if len(s.Groups) != 1 {
-			return fmt.Errorf("groups: %+v, want one", s.Groups)
+		all := c.instances(t, chain)
+		if i = all[chain+"-0"]; i == nil || len(all) != 1 {
+			return fmt.Errorf("%d instances, want one", len(all))
 		}
-		g := s.Groups[0]
-		if g.Name != "all" || len(g.Shards) != 1 || g.Shards[0] != "0-127" || len(g.Cores) != n || len(g.Owners) != n {
-			return fmt.Errorf("group %+v, want all shards on %d CPUs", g, n)
+		if len(i.Spec.Groups) != 1 || len(i.Status.Groups) != 1 {
+			return fmt.Errorf("groups are to be %+v and are %+v, want one", i.Spec.Groups, i.Status.Groups)
 		}
-		scaled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScaled)
+		spec, status := i.Spec.Groups[0], i.Status.Groups[0]
+		if spec.Name != "all" || len(spec.Shards) != 1 || spec.Shards[0] != "0-127" || len(spec.Cores) != n || len(i.Status.Cores) < n {
+			return fmt.Errorf("group %+v on CPUs %+v, want all shards on %d", spec, i.Status.Cores, n)
+		}
+		if status.Name != spec.Name || len(status.Owners) != n || owned(t, i) != 128 {
+			return fmt.Errorf("%+v own %d shards, want %d CPUs with 128", status.Owners, owned(t, i), n)
+		}
+		scaled := meta.FindStatusCondition(c.chain(t, chain).Status.Conditions, v1alpha1.ConditionScaled)
 		if want := fmt.Sprintf("%s-0 works with %d of 2 cores", chain, n); scaled == nil || scaled.Status != metav1.ConditionTrue || scaled.Message != want {
 			return fmt.Errorf("condition %+v, want True: %q", scaled, want)
 		}
 		return nil
 	})
-	t.Logf("groups: %+v", c.chain(t, chain).Status.Groups)
+	t.Logf("CPUs and their shards: %+v", i.Status.Groups[0].Owners)
 }
 
 // waitEvent waits for an event of a chain.

@@ -692,41 +692,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
-- name: com.github.sinter-nfv.sinter.api.v1alpha1.GroupPlace
-  map:
-    fields:
-    - name: cores
-      type:
-        list:
-          elementType:
-            scalar: numeric
-          elementRelationship: associative
-    - name: instance
-      type:
-        scalar: string
-    - name: loadPercent
-      type:
-        scalar: numeric
-    - name: name
-      type:
-        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
-    - name: node
-      type:
-        scalar: string
-    - name: owners
-      type:
-        list:
-          elementType:
-            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.CoreShards
-          elementRelationship: associative
-          keys:
-          - lcore
-    - name: shards
-      type:
-        list:
-          elementType:
-            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ShardRange
-          elementRelationship: associative
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.GroupStatus
   map:
     fields:
@@ -2001,15 +1966,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: front
       type:
         scalar: string
-    - name: groups
-      type:
-        list:
-          elementType:
-            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.GroupPlace
-          elementRelationship: associative
-          keys:
-          - instance
-          - name
     - name: instances
       type:
         scalar: numeric

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"reflect"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,48 +23,6 @@ func TestARateIsSaidAnewOnlyWhenItHasReallyChanged(t *testing.T) {
 		if got := steady(test.said, test.now); got != test.want {
 			t.Errorf("%s: %d after %d is said as %d, wanted %d", name, test.now, test.said, got, test.want)
 		}
-	}
-}
-
-func TestGroupsAreToldWithTheCPUsThatTheirCoresAre(t *testing.T) {
-	i := fleettest.Running("edge-0", "p", func(i *v1alpha1.ChainInstance) {
-		i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0, 1, 2}}}
-		i.Status.Node = "n"
-		i.Status.Cores = []v1alpha1.CoreStatus{{LCore: 4, LoadPercent: 20}, {LCore: 6, LoadPercent: 51}} // the third has not reported
-	})
-	got := groupPlaces(nil, []v1alpha1.ChainInstance{i})
-	if len(got) != 1 || got[0].Node != "n" || len(got[0].Cores) != 2 || got[0].Cores[1] != 6 || got[0].LoadPercent != 51 {
-		t.Fatalf("groups are %+v, wanted one on CPUs 4 and 6 with a load of 51 %%", got)
-	}
-	i.Status.Cores[1].LoadPercent = 55
-	if again := groupPlaces(got, []v1alpha1.ChainInstance{i}); again[0].LoadPercent != 51 {
-		t.Errorf("a load of 55 %% after 51 %% is said as %d %%", again[0].LoadPercent)
-	}
-	i.Status.Cores[1].LoadPercent = 90
-	if again := groupPlaces(got, []v1alpha1.ChainInstance{i}); again[0].LoadPercent != 90 {
-		t.Errorf("a load of 90 %% after 51 %% is said as %d %%", again[0].LoadPercent)
-	}
-}
-
-func TestGroupsAreToldWithTheShardsOfEachCore(t *testing.T) {
-	i := fleettest.Running("edge-0", "p", func(i *v1alpha1.ChainInstance) {
-		i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0, 1}}}
-		i.Status.Groups = []v1alpha1.GroupStatus{{Name: "all", Owners: []v1alpha1.CoreShards{
-			{LCore: 4, Shards: []v1alpha1.ShardRange{"0-63"}, LoadPercent: 20}, {LCore: 6, Shards: []v1alpha1.ShardRange{"64-127"}, LoadPercent: 51},
-		}}}
-	})
-	said := groupPlaces(nil, []v1alpha1.ChainInstance{i})
-	owners := i.Status.Groups[0].Owners
-	if !reflect.DeepEqual(said[0].Owners, owners) {
-		t.Fatalf("owners are %+v, wanted %+v", said[0].Owners, owners)
-	}
-	owners[0].Shards, owners[0].LoadPercent, owners[1].LoadPercent = []v1alpha1.ShardRange{"0-65"}, 40, 45
-	got := groupPlaces(said, []v1alpha1.ChainInstance{i})[0].Owners
-	if got[0].Shards[0] != "0-65" || got[0].LoadPercent != 40 || got[1].LoadPercent != 51 {
-		t.Errorf("owners are %+v, wanted the move, 40 %% after 20 %%, and 51 %% as before, of which 45 %% is near", got)
-	}
-	if owners[1].LoadPercent != 45 {
-		t.Error("the instance that was read was written to")
 	}
 }
 

@@ -197,15 +197,24 @@ func (s *View) firstNotReady() *ConditionStatus {
 	return nil
 }
 
-// dispatch is how packets really come to cores.
+// dispatch is how packets really come to cores. Interfaces of which the same is said are named together: a chain
+// whose instances are alike says it once.
 func (s *View) dispatch() ConditionStatus {
 	var says []string
+	interfaces := map[string][]string{} // by what is said of them
 	software := false
 	for i := range s.Instances {
 		for _, d := range s.Instances[i].Status.Dispatch {
 			software = software || d.Dispatcher == v1alpha1.DispatcherSoftware
-			says = append(says, fmt.Sprintf("%s/%s: %s", s.Instances[i].Name, d.Interface, cmp.Or(d.Reason, string(d.Dispatcher))))
+			text := cmp.Or(d.Reason, string(d.Dispatcher))
+			if interfaces[text] == nil {
+				says = append(says, text)
+			}
+			interfaces[text] = append(interfaces[text], fmt.Sprintf("%s/%s", s.Instances[i].Name, d.Interface))
 		}
+	}
+	for k, text := range says {
+		says[k] = strings.Join(interfaces[text], ", ") + ": " + text
 	}
 	switch {
 	case len(says) == 0:
@@ -272,7 +281,6 @@ func (s *View) sumUp() {
 	if p := s.Program(s.Status.Program); p != nil {
 		s.Status.Classes = p.Spec.Classes
 	}
-	s.Status.Groups = groupPlaces(s.Chain.Status.Groups, s.Instances)
 	s.Status.PacketRate = steady(s.Chain.Status.PacketRate, packets)
 	s.Status.DropRate = steady(s.Chain.Status.DropRate, drops)
 	s.Status.Mpps = fmt.Sprintf("%.2f", float64(s.Status.PacketRate)/1e6)

@@ -31,8 +31,6 @@ type ServiceChainStatusApplyConfiguration struct {
 	// Front is the instance that replies to ARP requests for the chain's addresses, so that all
 	// packets come to it. It is set if instances share the chain's state.
 	Front *string `json:"front,omitempty"`
-	// Groups of traffic classes, with the instances and cores that process them.
-	Groups []GroupPlaceApplyConfiguration `json:"groups,omitempty"`
 	// Rollout is the rollout in progress.
 	Rollout *RolloutStatusApplyConfiguration `json:"rollout,omitempty"`
 }
@@ -133,19 +131,6 @@ func (b *ServiceChainStatusApplyConfiguration) WithLostSessions(value int64) *Se
 // If called multiple times, the Front field is set to the value of the last call.
 func (b *ServiceChainStatusApplyConfiguration) WithFront(value string) *ServiceChainStatusApplyConfiguration {
 	b.Front = &value
-	return b
-}
-
-// WithGroups adds the given value to the Groups field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Groups field.
-func (b *ServiceChainStatusApplyConfiguration) WithGroups(values ...*GroupPlaceApplyConfiguration) *ServiceChainStatusApplyConfiguration {
-	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithGroups")
-		}
-		b.Groups = append(b.Groups, *values[i])
-	}
 	return b
 }
 
