@@ -126,9 +126,9 @@ func (x *Export) Close() error {
 	return x.end()
 }
 
-// Bounds of the wait for what an engine still has: it looks at all known flows about once a second.
+// Bounds of the wait for what an engine still has: it looks at all known flows about once a second, and in several seconds if it gets little of its CPU.
 const (
-	finishTime = 10 * time.Second
+	finishTime = 10 * time.Second // for each time
 	finishStep = 50 * time.Millisecond
 )
 
@@ -144,9 +144,9 @@ func (x *Export) Finish(ctx context.Context, read Reader) error {
 
 // drain reads until the engine has looked at all of its flows.
 func (x *Export) drain(ctx context.Context, read Reader) error {
-	ctx, cancel := context.WithTimeout(ctx, finishTime)
-	defer cancel()
-	var first uint64
+	var first, last uint64
+	late := time.NewTimer(finishTime)
+	defer late.Stop()
 	for i := 0; ; i++ {
 		records, err := read(ctx)
 		if err != nil {
@@ -154,17 +154,22 @@ func (x *Export) drain(ctx context.Context, read Reader) error {
 		}
 		x.send(x.cache.Add(records))
 		if i == 0 {
-			first = records.GetRounds()
+			first, last = records.GetRounds(), records.GetRounds()
+		} else if records.GetRounds() > last {
+			last = records.GetRounds()
+			late.Reset(finishTime)
 		}
 		switch {
 		case records.GetMore():
 			continue
-		case records.GetRounds() >= first+2:
+		case last >= first+2:
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the engine's last flows: %w", ctx.Err())
+		case <-late.C:
+			return fmt.Errorf("the engine's last flows: it has not looked at all of them within %s", finishTime)
 		case <-time.After(finishStep):
 		}
 	}

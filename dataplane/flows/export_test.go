@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -163,5 +164,29 @@ func TestManyFlowsThatEndTogetherAreExportedBitByBit(t *testing.T) {
 	}
 	if c := x.Counts(); c.Lost != 0 || c.Records < flows+1 {
 		t.Errorf("%d records were sent and %d lost, want %d and none", c.Records, c.Lost, flows+1)
+	}
+}
+
+// An engine that gets little of its CPU takes seconds to look at all of its flows. It is waited for as long as it comes further.
+func TestTheLastFlowsAreWaitedForAsLongAsTheEngineComesFurther(t *testing.T) {
+	for name, c := range map[string]struct {
+		each, takes time.Duration // to look at all flows; to finish
+		fails       bool
+	}{
+		"an engine with a CPU of its own":  {time.Second, 2 * time.Second, false},
+		"an engine with little of its CPU": {9 * time.Second, 18 * time.Second, false},
+		"an engine that stands still":      {time.Hour, finishTime, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				err := new(Export).drain(t.Context(), func(context.Context) (*programpb.FlowRecords, error) {
+					return &programpb.FlowRecords{Rounds: 7 + uint64(time.Since(began)/c.each)}, nil
+				})
+				if took := time.Since(began).Round(time.Second); (err != nil) != c.fails || took != c.takes {
+					t.Errorf("finished after %s (%v), want %s", took, err, c.takes)
+				}
+			})
+		})
 	}
 }
