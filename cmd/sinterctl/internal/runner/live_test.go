@@ -224,7 +224,7 @@ func (r *liveRig) wait(words string) string {
 	for {
 		select {
 		case s := <-r.said:
-			if strings.HasPrefix(s, "warning: ") || s == "reload: the program is the same" { // a file may be read twice
+			if strings.HasPrefix(s, "warning: ") || readAgain(s) {
 				continue
 			}
 			if !strings.Contains(s, words) {
