@@ -89,7 +89,7 @@ func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerSt
 }
 
 // maxLines is how many lines of a library before an error are told, too.
-const maxLines = 3
+const maxLines = 5
 
 // lastWords are the error that the end of a log tells last, with what DPDK said just before it; else its last line.
 func lastWords(log string) string {

@@ -24,6 +24,12 @@ EAL: Cannot find device (0000:03:00.1)
 EAL: Failed to attach device on primary process
 error interface outside: no Ethernet device at 0000:03:00.1 (No such device): bind it to vfio-pci (dpdk-devbind.py -b vfio-pci 0000:03:00.1) and see that its driver is installed
 `
+	sharedGroup = `TELEMETRY: No legacy callbacks, legacy socket not created
+EAL:   0000:03:00.1 VFIO group is not viable! Not all devices in IOMMU group bound to VFIO or unbound
+EAL: Driver cannot attach the device (0000:03:00.1)
+EAL: Failed to attach device on primary process
+error interface outside: no Ethernet device at 0000:03:00.1 (Operation not permitted)
+`
 	noNetwork  = "sinter-agent: interface inside: network nfv/lan is not attached to the pod, or has no interface there (network-status has: none): is Multus installed?\n"
 	agentError = `{"time":"2026-11-27T15:00:00Z","level":"INFO","msg":"started"}
 {"time":"2026-11-27T15:00:01Z","level":"ERROR","msg":"no report","err":"tls: certificate has expired or is not yet valid: current time is before 2026-11-27"}
@@ -67,6 +73,11 @@ var causes = map[string]struct {
 		corev1.ContainerStatus{State: corev1.ContainerState{Terminated: terminated(1, "Error", wrongDriver)}},
 		corev1.ContainerStatus{State: runs},
 		"bind it to vfio-pci (dpdk-devbind.py -b vfio-pci 0000:03:00.1)", "TELEMETRY",
+	},
+	"an IOMMU group that is shared": {
+		corev1.ContainerStatus{State: corev1.ContainerState{Terminated: terminated(1, "Error", sharedGroup)}},
+		corev1.ContainerStatus{State: runs},
+		"EAL:   0000:03:00.1 VFIO group is not viable! Not all devices in IOMMU group bound to VFIO or unbound; EAL: Driver", "TELEMETRY",
 	},
 	"no Multus": {
 		corev1.ContainerStatus{State: crash, RestartCount: 1, LastTerminationState: corev1.ContainerState{Terminated: terminated(1, "Error", noNetwork)}},
