@@ -8,10 +8,20 @@ const (
 	LabelChain = "nfv.sinter.dev/chain"
 	// LabelComponent tells data-plane pods from others.
 	LabelComponent = "app.kubernetes.io/component"
+	// ContainerEngine is the engine's container in them.
+	ContainerEngine = "engine"
 	// ContainerAgent is the agent's container in them.
 	ContainerAgent = "agent"
 	// ComponentDataPlane is the component of data-plane pods.
 	ComponentDataPlane = "dataplane"
+)
+
+// Labels by which an administrator tells of a node's kubelet what the API does not.
+const (
+	// LabelCPUManager has the kubelet's cpuManagerPolicy.
+	LabelCPUManager = "nfv.sinter.dev/cpu-manager-policy"
+	// LabelTopologyManager has the kubelet's topologyManagerPolicy.
+	LabelTopologyManager = "nfv.sinter.dev/topology-manager-policy"
 )
 
 // AnnotationPodHash on a pod is the hash of what the operator made it from; a pod

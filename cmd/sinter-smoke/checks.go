@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	_ "embed"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,16 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/cmd/sinter-smoke/chains"
 )
-
-//go:embed chains/good.yaml
-var goodChain []byte
-
-//go:embed chains/bad.yaml
-var badChain []byte
-
-// fault is what the webhook must say of the bad chain.
-const fault = "no packet gets to this function"
 
 // smoke is what is known of the installation under test.
 type smoke struct {
@@ -84,15 +75,15 @@ func (s *smoke) leaderAlive(ctx context.Context) error {
 }
 
 func (s *smoke) goodTaken(ctx context.Context) error {
-	return s.try(ctx, goodChain)
+	return s.try(ctx, chains.Good)
 }
 
 func (s *smoke) badRefused(ctx context.Context) error {
-	err := s.try(ctx, badChain)
+	err := s.try(ctx, chains.Bad)
 	switch {
 	case err == nil:
 		return errors.New("it was taken: the webhook is not called")
-	case !strings.Contains(err.Error(), fault):
+	case !strings.Contains(err.Error(), chains.Fault):
 		return fmt.Errorf("refused, but not for its fault: %w", err)
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/cmd/sinter-smoke/chains"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 )
 
@@ -28,11 +29,11 @@ import (
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestChainsAreWhatTheirNamesSay(t *testing.T) {
-	if out := compiled(t, goodChain); out.Findings.HasErrors() {
+	if out := compiled(t, chains.Good); out.Findings.HasErrors() {
 		t.Errorf("chains/good.yaml: %s", out.Message)
 	}
-	if out := compiled(t, badChain); !out.Findings.HasErrors() || !strings.Contains(out.Message, fault) {
-		t.Errorf("chains/bad.yaml: want an error with %q, got %q", fault, out.Message)
+	if out := compiled(t, chains.Bad); !out.Findings.HasErrors() || !strings.Contains(out.Message, chains.Fault) {
+		t.Errorf("chains/bad.yaml: want an error with %q, got %q", chains.Fault, out.Message)
 	}
 }
 
@@ -50,7 +51,7 @@ func TestBadChainMustBeRefusedForItsFault(t *testing.T) {
 		answer error
 		well   bool
 	}{
-		"the webhook names the fault":                {errors.New(`admission webhook denied the request: "lost": ` + fault), true},
+		"the webhook names the fault":                {errors.New(`admission webhook denied the request: "lost": ` + chains.Fault), true},
 		"nobody checks, and the chain is taken":      {nil, false},
 		"the webhook cannot be called":               {errors.New("failed calling webhook: connection refused"), false},
 		"the account may not create chains to begin": {errors.New("servicechains is forbidden"), false},

@@ -19,12 +19,6 @@ import (
 // nodeNameField indexes pods by their node.
 const nodeNameField = "spec.nodeName"
 
-// Labels by which an administrator tells of a node's kubelet what the API does not.
-const (
-	labelCPUManager      = "nfv.sinter.dev/cpu-manager-policy"
-	labelTopologyManager = "nfv.sinter.dev/topology-manager-policy"
-)
-
 func (s *scope) related() runtime.Object {
 	if s.pod == nil {
 		return nil
@@ -161,7 +155,7 @@ func (f *nodeFacts) Ask(i int) placement.Node {
 	cores := int(n.Status.Allocatable.Cpu().MilliValue() / 1000)
 	out := placement.Node{
 		Name: n.Name, Labels: n.Labels, NotReady: !nodeReady(n), Cordoned: n.Spec.Unschedulable, Taint: f.taint(n),
-		CPUManagerPolicy: n.Labels[labelCPUManager], TopologyPolicy: n.Labels[labelTopologyManager],
+		CPUManagerPolicy: n.Labels[v1alpha1.LabelCPUManager], TopologyPolicy: n.Labels[v1alpha1.LabelTopologyManager],
 		Cores: cores, FreeCores: int(max(0, whole)), FreeMemory: free.Memory().Value(),
 		FreeHugepages: map[int64]int64{}, FreeDevices: map[string]int64{},
 	}

@@ -42,7 +42,7 @@ func agentResourcesOf(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceList {
 }
 
 const (
-	containerEngine = "engine"
+	containerEngine = v1alpha1.ContainerEngine
 	containerAgent  = v1alpha1.ContainerAgent
 
 	volumeShared = "sinter"

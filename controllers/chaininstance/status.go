@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/apply"
 	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/api/cause"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/words"
 )
@@ -42,6 +43,9 @@ func (r *Reconciler) judge(ctx context.Context, s *scope) error {
 }
 
 var starting = no(v1alpha1.ReasonWaitingForPods, "the pod is starting")
+
+// failing says why a container of the pod does not do its work; empty: both do. The engine comes first: without it, the agent is not ready either.
+func failing(pod *corev1.Pod) string { return cause.Of(pod, containerEngine, containerAgent) }
 
 func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 	switch {

@@ -1,13 +1,13 @@
-package chaininstance
+package cause
 
 import (
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
 // Ends of logs as engine and agent write them.
@@ -129,38 +129,16 @@ var causes = map[string]struct {
 func TestWhyAContainerDoesNotWorkIsSaidByItsCause(t *testing.T) {
 	for name, c := range causes {
 		t.Run(name, func(t *testing.T) {
-			c.engine.Name, c.agent.Name = containerEngine, containerAgent
+			c.engine.Name, c.agent.Name = v1alpha1.ContainerEngine, v1alpha1.ContainerAgent
 			memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
-				{Name: containerEngine, Image: "r.example/d:1", Resources: corev1.ResourceRequirements{Limits: memory}}, {Name: containerAgent},
+				{Name: v1alpha1.ContainerEngine, Image: "r.example/d:1", Resources: corev1.ResourceRequirements{Limits: memory}}, {Name: v1alpha1.ContainerAgent},
 			}}}
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{c.agent, c.engine} // by name, as the kubelet has them
-			got := failing(pod)
+			got := Of(pod, v1alpha1.ContainerEngine, v1alpha1.ContainerAgent)
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || c.not != "" && strings.Contains(got, c.not) {
 				t.Errorf("got %q, want %q, without %q", got, c.want, c.not)
 			}
 		})
-	}
-}
-
-func TestTheLatestEventSinceThePodHasItsNodeIsTold(t *testing.T) {
-	since := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
-	at := func(seconds float64) metav1.Time {
-		return metav1.NewTime(since.Add(time.Duration(seconds * float64(time.Second))))
-	}
-	events := []corev1.Event{
-		{Reason: "FailedScheduling", LastTimestamp: at(-3)},
-		{Reason: "FailedMount", LastTimestamp: at(2)},
-		{Reason: "FailedCreatePodSandBox", EventTime: metav1.NewMicroTime(at(1).Time), Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(at(9.5).Time)}},
-		{Reason: "NoNetworkFound", EventTime: metav1.NewMicroTime(at(8).Time)},
-	}
-	if got := latest(events, since); got == nil || got.Reason != "FailedCreatePodSandBox" {
-		t.Errorf("got %v, want FailedCreatePodSandBox", got)
-	}
-	if got := latest(events[:1], since); got != nil {
-		t.Errorf("got %v, want none: it is about another time", got)
-	}
-	if got := latest([]corev1.Event{{Reason: "FailedMount", LastTimestamp: metav1.NewTime(since), EventTime: metav1.NewMicroTime(since.Add(time.Millisecond))}}, since); got == nil {
-		t.Error("an event of the same second counts as one of before")
 	}
 }

@@ -1,4 +1,5 @@
-package chaininstance
+// Package cause says why a container does not do its work.
+package cause
 
 import (
 	"cmp"
@@ -8,12 +9,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// failing says why a container of the pod does not do its work, by the kubelet's word and the container's own last ones, and what helps; empty: all do.
-// The engine comes first: without it, the agent is not ready either.
-func failing(pod *corev1.Pod) string {
-	for _, name := range []string{containerEngine, containerAgent} {
+// Of says why a container of the pod does not do its work, by the kubelet's word and the container's own last ones, and what helps; empty: all do.
+// Of several it is the first one's cause, in the order of the names.
+func Of(pod *corev1.Pod, containers ...string) string {
+	for _, name := range containers {
 		c := containerOf(pod.Spec.Containers, name)
 		k := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
 		if c == nil || k < 0 {
@@ -68,7 +71,7 @@ func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerSt
 	switch {
 	case t.Reason == "OOMKilled":
 		how = fmt.Sprintf("container %s was killed: it needed more memory than its limit of %s", c.Name, c.Resources.Limits.Memory())
-		if c.Name == containerEngine {
+		if c.Name == v1alpha1.ContainerEngine {
 			how += "; raise spec.resources.memory"
 		}
 	case t.ExitCode == 128+9:
@@ -82,7 +85,7 @@ func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerSt
 	if s.RestartCount > 1 {
 		how += fmt.Sprintf(" (%d restarts)", s.RestartCount)
 	}
-	if last := lastWords(t.Message); last != "" {
+	if last := LastWords(t.Message); last != "" {
 		return how + ": " + last
 	}
 	return how
@@ -91,8 +94,8 @@ func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerSt
 // maxLines is how many lines of a library before an error are told, too.
 const maxLines = 5
 
-// lastWords are the error that the end of a log tells last, with what DPDK said just before it; else its last line.
-func lastWords(log string) string {
+// LastWords are the error that the end of a log tells last, with what DPDK said just before it; else its last line.
+func LastWords(log string) string {
 	var lines []string
 	for line := range strings.Lines(log) {
 		if line = strings.TrimSpace(line); line != "" {
