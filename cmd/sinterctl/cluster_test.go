@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ import (
 )
 
 func TestTheCommandsOfAClusterAreAtTheTopOfThePlugin(t *testing.T) {
-	for _, name := range []string{"status", "shards", "programs", "diff", "rollback", "explain", "trace", "collect"} {
+	for _, name := range []string{"check", "status", "shards", "programs", "diff", "rollback", "explain", "trace", "collect"} {
 		for _, c := range []struct {
 			plugin bool
 			args   []string
@@ -104,6 +105,20 @@ func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 			t.Errorf("-o %s: the shards are %q, %v, want %q", output, stdout, err, want)
 		}
 	}
+	t.Run("check finds faults with exit code 1", func(t *testing.T) {
+		stdout, _, err := sinterctl(t, "cluster", "check", "--kubeconfig", kubeconfig, "-o", "json")
+		var report struct {
+			Checks []struct{ Check, Result, Message string }
+		}
+		if jsonErr := json.Unmarshal([]byte(stdout), &report); jsonErr != nil || err == nil || len(report.Checks) < 5 {
+			t.Errorf("it printed %q, %v, and fails with %v", stdout, jsonErr, err)
+		}
+		code, said := runProcess(t, []string{"cluster", "check", "--kubeconfig", kubeconfig})
+		// There is no node, and no operator for the chain.
+		if want := "sinterctl: 2 errors found\n"; code != exitError || !strings.HasSuffix(said, want) {
+			t.Errorf("exit code %d, and it said %q, want %d and %q", code, said, exitError, want)
+		}
+	})
 	t.Run("wait times out with exit code 1", func(t *testing.T) {
 		code, said := runProcess(t, []string{"cluster", "status", "office", "--kubeconfig", kubeconfig, "--wait", "--timeout", "2s"})
 		const what = "the operator has not looked at the newest spec yet (generation 1, seen 0)\n"

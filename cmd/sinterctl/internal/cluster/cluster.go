@@ -35,8 +35,16 @@ type Pods interface {
 	Log(ctx context.Context, pod client.ObjectKey, container string, previous bool) ([]byte, error)
 	// Exec runs a command in a container, until it ends or ctx does.
 	Exec(ctx context.Context, pod client.ObjectKey, container string, command []string, in io.Reader, out io.Writer) error
-	// ServerVersion is the API server's release.
-	ServerVersion() (string, error)
+	// Server is what the API server tells of itself.
+	Server(ctx context.Context) (Server, error)
+	// CPUManagerPolicy is the kubelet's cpuManagerPolicy, which the kubelet is asked for through the API server.
+	CPUManagerPolicy(ctx context.Context, node string) (string, error)
+}
+
+// Server is an API server.
+type Server struct {
+	Version string
+	Time    time.Time // by its clock, in whole seconds
 }
 
 // Scheme has Kubernetes' types and Sinter's.

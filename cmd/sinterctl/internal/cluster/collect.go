@@ -48,10 +48,10 @@ func (k *collection) all(ctx context.Context, version string) error {
 	}
 	pods := k.pods(ctx)
 	versions := "sinterctl: " + version + "\n"
-	if server, err := k.Pods.ServerVersion(); err != nil {
+	if server, err := k.Pods.Server(ctx); err != nil {
 		k.miss("version of the API server", err)
 	} else {
-		versions += "API server: " + server + "\n"
+		versions += "API server: " + server.Version + "\n"
 	}
 	for i := range pods {
 		p := &pods[i]

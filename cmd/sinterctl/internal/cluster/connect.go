@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 
 // Flags choose the cluster, as kubectl's do.
 type Flags struct {
+	// Timeout of a request if the user gives none; empty: requests may take as long as they like.
+	Timeout   string
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
 }
@@ -35,6 +38,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "file that says how to reach clusters")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	names.Timeout.Default = cmp.Or(f.Timeout, names.Timeout.Default)
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
 }
 
@@ -123,13 +127,4 @@ func (t *tail) Write(b []byte) (int, error) {
 	*t = append(*t, b...)
 	*t = (*t)[max(0, len(*t)-maxComplaint):]
 	return len(b), nil
-}
-
-// ServerVersion implements Pods.
-func (p pods) ServerVersion() (string, error) {
-	v, err := p.set.Discovery().ServerVersion()
-	if err != nil {
-		return "", err
-	}
-	return v.GitVersion, nil
 }

@@ -105,7 +105,7 @@ func (c *Cluster) Status(ctx context.Context, name string) ([]Chain, error) {
 func chainOf(chain *v1alpha1.ServiceChain) Chain {
 	s := &chain.Status
 	out := Chain{
-		Namespace: chain.Namespace, Name: chain.Name, Ready: awaited(chain) == "",
+		Namespace: chain.Namespace, Name: chain.Name, Ready: Awaited(chain) == "",
 		Generation: chain.Generation, ObservedGeneration: s.ObservedGeneration,
 		Program: s.Program, RollbackTo: chain.Spec.RollbackTo, Classes: s.Classes, RunningInstances: s.Instances, Cores: s.Cores,
 		PacketRate: s.PacketRate, DropRate: s.DropRate, LostSessions: s.LostSessions, Front: s.Front,

@@ -64,15 +64,15 @@ func (c *Cluster) pending(ctx context.Context, name string) (out []pending, err 
 		return nil, unknownChain{errors.New("there are no chains " + where(c.Namespace))}
 	}
 	for i := range chains {
-		if what := awaited(&chains[i]); what != "" {
+		if what := Awaited(&chains[i]); what != "" {
 			out = append(out, pending{fmt.Sprintf("chain %s/%s", chains[i].Namespace, chains[i].Name), what})
 		}
 	}
 	return out, nil
 }
 
-// awaited is why a chain is not Ready for its newest spec; empty: it is.
-func awaited(chain *v1alpha1.ServiceChain) string {
+// Awaited is why a chain is not Ready for its newest spec; empty: it is.
+func Awaited(chain *v1alpha1.ServiceChain) string {
 	k := meta.FindStatusCondition(chain.Status.Conditions, v1alpha1.ConditionReady)
 	switch observed := chain.Status.ObservedGeneration; {
 	case observed != chain.Generation:

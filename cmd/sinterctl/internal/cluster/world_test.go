@@ -190,7 +190,11 @@ func (fakePods) Exec(context.Context, client.ObjectKey, string, []string, io.Rea
 	return errors.New("this cluster has no nodes")
 }
 
-func (fakePods) ServerVersion() (string, error) { return "v1.37.1", nil }
+func (fakePods) Server(context.Context) (Server, error) {
+	return Server{Version: "v1.37.1", Time: now}, nil
+}
+
+func (fakePods) CPUManagerPolicy(context.Context, string) (string, error) { return "static", nil }
 
 // says is what a command writes.
 func says(t *testing.T, do func(w *strings.Builder) error) string {
