@@ -433,7 +433,7 @@ struct sn_tree *sn_tree_build(const struct sn_boxes *boxes, const struct sn_divi
 		uint32_t cells = SN_GROUP * (2 * boxes->n_ranges + boxes->n_masks + 1);
 
 		tree->isa = isa;
-		tree->divided = division->divided;
+		tree->kind = division->kind;
 		tree->n_boxes = boxes->n;
 		tree->n_ranges = boxes->n_ranges;
 		tree->n_masks = boxes->n_masks;

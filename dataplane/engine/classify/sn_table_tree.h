@@ -7,7 +7,7 @@
 #include "sn_table_impl.h"
 
 #define SN_GROUP     8u /* boxes that are compared at once */
-#define SN_ROOTS_MAX 3u
+#define SN_ROOTS_MAX 4u
 
 /*
  * An entry is a node or a leaf. A base is a place in the tree's memory, in words of 64 bits.
@@ -60,6 +60,22 @@ static inline uint64_t sn_entry_next(uint64_t leaf, uint32_t group_cells)
 	return leaf + group_cells / 2 - (1ull << SN_GROUPS_SHIFT);
 }
 
+/* Which boxes have a tree together. */
+enum sn_division_kind {
+	SN_NOT_DIVIDED, /* all */
+	SN_BY_ADDRESS,	/* those that are narrow in an address, those that are narrow in the other alone, the
+			   rest */
+	SN_BY_PORT, /* as before, but of the rest those that are narrow in a port have a tree of their own */
+	SN_DIVISIONS,
+};
+
+struct sn_division {
+	enum sn_division_kind kind;
+	uint32_t addresses[2]; /* columns: the one in which more boxes are narrow that are wide in the other,
+				  and the other */
+	uint32_t port;	       /* column */
+};
+
 /*
  * A group, as columns of 32-bit cells, on cache lines of its own:
  *   per range 8 lower bounds and 8 spans (upper bound - lower bound, so one
@@ -79,19 +95,14 @@ struct sn_tree {
 	enum sn_isa isa;
 	uint32_t n_roots;
 	uint64_t roots[SN_ROOTS_MAX];
-	float *costs;	  /* of a node's cut when it was chosen, by base; looked up by the next build only */
-	bool divided;	  /* there are several trees, or could be */
-	float steps;	  /* of a walk, on average: see sn_table_steps() */
-	float chosen;	  /* the steps when `divided` was chosen */
-	uint32_t longest; /* see sn_table_longest() */
+	float *costs; /* of a node's cut when it was chosen, by base; looked up by the next build only */
+	enum sn_division_kind kind;
+	bool finer;	    /* than boxes are divided that are looked up seldom, though these are */
+	float steps;	    /* of a walk, on average: see sn_table_steps() */
+	uint32_t longest;   /* see sn_table_longest() */
+	float chosen_steps; /* when `kind` was chosen */
+	uint32_t chosen_longest;
 	size_t size;
-};
-
-/* Which boxes have a tree together. Not divided: all. */
-struct sn_division {
-	bool divided;
-	uint32_t columns[2]; /* of addresses: the one in which more boxes are narrow that are wide in the
-				other, and the other */
 };
 
 /* Whether a range of addresses is wide. */
@@ -100,13 +111,21 @@ static inline bool sn_is_wide(const struct sn_boxes *boxes, uint32_t column, uin
 	return boxes->high[column][box] - boxes->low[column][box] > UINT16_MAX;
 }
 
+/* Whether a range of ports, or of another field, is narrow. */
+static inline bool sn_is_narrow(const struct sn_boxes *boxes, uint32_t column, uint32_t box)
+{
+	return boxes->high[column][box] - boxes->low[column][box] <= UINT8_MAX;
+}
+
 /* A box's tree, less than SN_ROOTS_MAX. */
 static inline uint32_t sn_division_tree(const struct sn_division *division, const struct sn_boxes *boxes,
 					uint32_t box)
 {
-	if (!division->divided || !sn_is_wide(boxes, division->columns[0], box))
+	if (division->kind == SN_NOT_DIVIDED || !sn_is_wide(boxes, division->addresses[0], box))
 		return 0;
-	return sn_is_wide(boxes, division->columns[1], box) ? 2 : 1;
+	if (!sn_is_wide(boxes, division->addresses[1], box))
+		return 1;
+	return division->kind == SN_BY_PORT && !sn_is_narrow(boxes, division->port, box) ? 3 : 2;
 }
 
 /* NULL: no memory, or a list is too long; err tells. */

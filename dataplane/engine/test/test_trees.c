@@ -165,12 +165,130 @@ static void the_longest_walk_is_no_shorter_than_the_average(void **unused)
 	}
 }
 
+/* A prefix of 4 to 11 bits. */
+static void random_prefix(uint32_t *bounds, uint64_t *state)
+{
+	uint32_t size = 1u << (20 + set_random(state) % 8);
+
+	bounds[0] = (uint32_t)set_random(state) & ~(size - 1);
+	bounds[1] = bounds[0] + size - 1;
+}
+
+/*
+ * As of a firewall behind a router: hosts, many rules for one port of any address, and many for all ports of
+ * large prefixes. In one tree, each of these would lie in each child of a cut by ports.
+ */
+static void make_ports_and_prefixes(struct set *set, uint32_t n, uint64_t *state)
+{
+	set_init(set, SET_DIMS, 1, 3);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t from = (uint32_t)set_random(state), to = (uint32_t)set_random(state);
+		uint32_t prefixes[] = {0, 0, 0, 0, 0, 65536, 0, 65536};
+
+		random_prefix(&prefixes[0], state);
+		random_prefix(&prefixes[2], state);
+		set_add(set, (uint32_t[]){from, from, 0, UINT32_MAX, 0, 65536, 0, 65536}, NULL);
+		set_add(set, (uint32_t[]){0, UINT32_MAX, to, to, 0, 65536, 0, 65536}, NULL);
+		set_add(set, (uint32_t[]){0, UINT32_MAX, 0, UINT32_MAX, 0, 65536, 7 * i, 7 * i}, NULL);
+		set_add(set, prefixes, NULL);
+	}
+	set_add(set, (uint32_t[]){0, UINT32_MAX, 0, UINT32_MAX, 0, 65536, 0, 65536}, NULL);
+}
+
+/* Made alone, and like a table before it that has few such rules, or as many. */
+static void check_ports_and_prefixes(bool rare, uint32_t longest)
+{
+	static const uint32_t sizes[] = {600, 100, 1500, 1520};
+	struct sn_table *before = NULL;
+	uint64_t state = 5;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct sn_error err;
+		struct sn_table *table;
+		struct set set;
+
+		make_ports_and_prefixes(&set, sizes[i], &state);
+		set.spec.like = before;
+		set.spec.rare = rare;
+		table = sn_table_create(&set.spec, &err);
+		assert_non_null(table);
+		if (sn_table_longest(table) > longest)
+			fail_msg("table %zu: the longest walk has %u steps, want at most %u", i,
+				 sn_table_longest(table), longest);
+		check(&set, table, &state);
+		sn_table_free(before);
+		before = table;
+		set.spec.like = NULL;
+		set_free(&set);
+	}
+	sn_table_free(before);
+}
+
+static void rules_of_a_port_among_rules_of_prefixes_have_short_walks(void **unused)
+{
+	(void)unused;
+	check_ports_and_prefixes(false, 20);
+	check_ports_and_prefixes(true, 64);
+}
+
+static void random_range(uint32_t *bounds, uint32_t most, uint64_t *state)
+{
+	uint32_t a = (uint32_t)(set_random(state) % most), b = (uint32_t)(set_random(state) % most);
+
+	bounds[0] = a < b ? a : b;
+	bounds[1] = a < b ? b : a;
+}
+
+static uint32_t longest_of(struct set *set, bool rare)
+{
+	struct sn_error err;
+	struct sn_table *table;
+	uint32_t longest;
+
+	set->spec.rare = rare;
+	table = sn_table_create(&set->spec, &err);
+	assert_non_null(table);
+	longest = sn_table_longest(table);
+	sn_table_free(table);
+	return longest;
+}
+
+/* Boxes that are wide in all fields: few in a coarse tree are a short list, many would be a long one. */
+static void tables_that_are_looked_up_seldom_have_no_longer_walks_if_they_are_long(void **unused)
+{
+	uint64_t state = 6;
+
+	(void)unused;
+	for (uint32_t n = 300; n <= 3000; n *= 10) {
+		struct set set;
+		uint32_t often, seldom;
+
+		set_init(&set, SET_DIMS, 1, 3);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t bounds[8];
+
+			random_range(&bounds[0], UINT32_MAX, &state);
+			random_range(&bounds[2], UINT32_MAX, &state);
+			random_range(&bounds[4], 65536, &state);
+			random_range(&bounds[6], 65536, &state);
+			set_add(&set, bounds, NULL);
+		}
+		often = longest_of(&set, false);
+		seldom = longest_of(&set, true);
+		if (n == 300 ? seldom <= often : seldom != often)
+			fail_msg("%u boxes: %u steps, %u where they are looked up often", n, seldom, often);
+		set_free(&set);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_in_the_product_of_two_rule_sets_are_hardly_longer_than_in_both),
 		cmocka_unit_test(the_longest_walk_through_a_list_is_all_of_its_groups),
 		cmocka_unit_test(the_longest_walk_is_no_shorter_than_the_average),
+		cmocka_unit_test(rules_of_a_port_among_rules_of_prefixes_have_short_walks),
+		cmocka_unit_test(tables_that_are_looked_up_seldom_have_no_longer_walks_if_they_are_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,16 +76,29 @@ func takesAll(t *programpb.Table, hulls [][2]uint32, box, words int) bool {
 	return true
 }
 
-// division is which boxes have a tree together. Not divided: all.
+// kind is how boxes are divided, those that have a tree together.
+type kind int
+
+const (
+	notDivided kind = iota
+	byAddress       // those that are narrow in an address, those that are narrow in the other alone, the rest
+	byPort          // as before, but of the rest those that are narrow in a port have a tree of their own
+	kinds
+)
+
+// division is which boxes have a tree together.
 type division struct {
-	divided bool
-	columns [2]int // of addresses: the one in which more boxes are narrow that are wide in the other, and the other
+	kind      kind
+	addresses [2]int // columns: the one in which more boxes are narrow that are wide in the other, and the other
+	port      int    // column
 }
 
 const (
-	many    = 8 // 1 in so many boxes
-	further = 3 // what a further tree costs beside its walk, in steps
-	few     = 8 // steps that several trees do not better
+	many    = 8  // 1 in so many boxes
+	some    = 64 // boxes that are worth a tree of their own
+	further = 3  // what a further tree costs beside its walk, in steps
+	few     = 8  // steps that several trees do not better
+	long    = 64 // steps up to which the longest walk does not matter
 )
 
 // wide tells whether a range of addresses is.
@@ -94,15 +107,22 @@ func (b *boxes) wide(column, box int) bool {
 	return c.high[box]-c.low[box] > 1<<16-1
 }
 
-// divide divides the boxes in three, if some are narrow in one address alone. surely: that is better than one tree.
-func (b *boxes) divide() (d division, surely bool) {
+// narrow tells whether a range of ports is, or of another field.
+func (b *boxes) narrow(column, box int) bool {
+	c := &b.ranges[column]
+	return c.high[box]-c.low[box] < 1<<8
+}
+
+// divisions are the ways in which boxes may be divided, and whether each is possible. Not to divide them is not if that is worse for sure.
+func (b *boxes) divisions() (by [kinds]division, possible [kinds]bool) {
+	possible[notDivided] = true
 	if len(b.addresses) < 2 {
-		return d, false
+		return by, possible
 	}
-	d.columns = [2]int(b.addresses[:2])
+	columns := [2]int(b.addresses[:2])
 	var only [2]int
 	for i := range b.n {
-		first, second := b.wide(d.columns[0], i), b.wide(d.columns[1], i)
+		first, second := b.wide(columns[0], i), b.wide(columns[1], i)
 		if second && !first {
 			only[0]++
 		} else if first && !second {
@@ -110,19 +130,46 @@ func (b *boxes) divide() (d division, surely bool) {
 		}
 	}
 	if only[0] < only[1] {
-		d.columns[0], d.columns[1] = d.columns[1], d.columns[0]
+		columns[0], columns[1] = columns[1], columns[0]
 	}
-	d.divided = only[0]+only[1] > 0
-	return d, min(only[0], only[1]) > b.n/many
+	by[byAddress] = division{kind: byAddress, addresses: columns}
+	possible[byAddress] = only[0]+only[1] > 0
+	possible[notDivided] = min(only[0], only[1]) <= b.n/many
+	by[byPort], possible[byPort] = b.byPort(by[byAddress])
+	possible[byPort] = possible[byPort] && possible[byAddress]
+	return by, possible
+}
+
+// byPort divides by the field in which most boxes are narrow, or most are not, of those that are wide in both addresses.
+func (b *boxes) byPort(d division) (by division, possible bool) {
+	by = division{kind: byPort, addresses: d.addresses}
+	most := 0
+	for c := range b.ranges {
+		narrow, all := 0, 0
+		for i := range b.n {
+			if d.tree(b, i) != 2 {
+				continue
+			}
+			if all++; b.narrow(c, i) {
+				narrow++
+			}
+		}
+		if n := min(narrow, all-narrow); n > most {
+			most, by.port = n, c
+		}
+	}
+	return by, most >= some
 }
 
 // tree is the place of a box's tree.
 func (d *division) tree(b *boxes, box int) int {
 	switch {
-	case !d.divided || !b.wide(d.columns[0], box):
+	case d.kind == notDivided || !b.wide(d.addresses[0], box):
 		return 0
-	case b.wide(d.columns[1], box):
-		return 2
+	case !b.wide(d.addresses[1], box):
+		return 1
+	case d.kind == byPort && !b.narrow(d.port, box):
+		return 3
 	}
-	return 1
+	return 2
 }

@@ -16,11 +16,11 @@ type Walk struct {
 const (
 	group    = 8  // boxes that are compared at once
 	listMax  = 16 // boxes of one column that are compared one after the other
-	maxRoots = 3
+	maxRoots = 4
 )
 
 // Of foresees the walks through a table. rare: it is a segment's table of the packets apart (Segment.low), which the engine divides
-// more coarsely. A table that becomes a trie, or nothing at all, has none: zero.
+// more coarsely unless that makes long walks. A table that becomes a trie, or nothing at all, has none: zero.
 func Of(t *programpb.Table, rare bool) Walk {
 	if viewsFIB(t) {
 		return Walk{}
@@ -29,16 +29,35 @@ func Of(t *programpb.Table, rare bool) Walk {
 	if b.n == 0 || b.n > listMax && len(b.ranges) == 1 && len(b.masks) == 0 {
 		return Walk{}
 	}
-	c, first := newCutter(b), division{}
-	several, surely := b.divide()
-	if surely {
-		first = several
+	tree := b.trees()
+	if rare && tree.longest > long {
+		b.rare = false
+		tree = b.trees()
 	}
-	tree := newTree(c, first)
-	if !surely && several.divided && tree.steps > few {
-		if other := newTree(c, several); other.steps < tree.steps {
+	return Walk{float64(tree.steps), tree.longest}
+}
+
+// trees are those that serve the boxes best.
+func (b *boxes) trees() *tree {
+	c := newCutter(b)
+	by, possible := b.divisions()
+	first := notDivided
+	if !possible[notDivided] {
+		first = byAddress
+	}
+	tree := newTree(c, by[first])
+	for k := first + 1; k < kinds; k++ {
+		could := tree.steps > few
+		if k == byPort {
+			could = tree.longest > long
+		}
+		if !possible[k] || !could {
+			continue
+		}
+		other := newTree(c, by[k])
+		if k == byPort && other.longest < tree.longest || k != byPort && other.steps < tree.steps {
 			tree = other
 		}
 	}
-	return Walk{float64(tree.steps), tree.longest}
+	return tree
 }

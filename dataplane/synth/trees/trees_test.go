@@ -120,11 +120,15 @@ func TestNoWalkIsLongerThanForeseen(t *testing.T) {
 	}
 }
 
-// A table that is looked up seldom is divided more coarsely: it is built sooner, and its walks may be longer.
+// A table that is looked up seldom is divided more coarsely: it is built sooner, and its walks may be longer. They are not long for that.
 func TestTablesForFewPacketsAreCoarser(t *testing.T) {
-	table := tableOf(listOf(3000, wide))
+	table := tableOf(listOf(300, wide))
 	if most, apart := Of(table, false), Of(table, true); apart.Steps <= most.Steps {
-		t.Errorf("%+v for few packets, %+v for most", apart, most)
+		t.Errorf("300 boxes: %+v for few packets, %+v for most", apart, most)
+	}
+	table = tableOf(listOf(3000, wide))
+	if most, apart := Of(table, false), Of(table, true); apart != most {
+		t.Errorf("3,000 boxes: %+v for few packets, %+v for most, want the same", apart, most)
 	}
 }
 
@@ -156,5 +160,25 @@ func TestWideBoxesAmongManyNarrowOnesLeaveNarrowCuts(t *testing.T) {
 	}
 	if w := Of(table, true); w.Longest > 64 {
 		t.Errorf("the longest walk has %d steps", w.Longest)
+	}
+}
+
+// As of a firewall behind a router: many rules for one port of any address, and many for all ports of large prefixes. In one tree, each of these would lie
+// in each child of a cut by ports.
+func TestRulesOfAPortAmongRulesOfPrefixesHaveShortWalks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	prefix := func() [2]uint32 {
+		size := uint32(1) << (20 + r.IntN(8))
+		low := r.Uint32() &^ (size - 1)
+		return [2]uint32{low, low + size - 1}
+	}
+	var list []box
+	for i := range uint32(600) {
+		a, b := hosts(r), hosts(r)
+		b.src, b.dst = b.dst, b.src
+		list = append(list, a, b, box{everyAddress, everyAddress, everyPort, [2]uint32{7 * i, 7 * i}}, box{prefix(), prefix(), everyPort, everyPort})
+	}
+	if w := Of(tableOf(list), false); w.Longest > 20 {
+		t.Errorf("%+v, want at most 20 steps", w)
 	}
 }
