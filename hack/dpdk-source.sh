@@ -27,5 +27,5 @@ if [[ ! -e $folder/.complete ]]; then
   tar -xf "$work"/source/dpdk_*.orig.tar.xz -C "$folder" --strip-components=1 --wildcards "${needed[@]/#/*/}"
   touch "$folder/.complete"
 fi
-ln -sfn "$folder" .deps/dpdk
+ln -sfn "${folder##*/}" .deps/dpdk # relative: a work tree may share the folder
 echo "$PWD/.deps/dpdk"
