@@ -17,6 +17,9 @@ const (
 	narrow = 4
 	// large is from how many rules or routes on a look-up counts when the budget is shared out.
 	large = 64
+	// mostRoutes is how many routes a table may have whose look-up has rules behind it as well. One of more is best left a trie: a few MB for a full table.
+	// As boxes with other fields than destinations it would be a tree, of 300 bytes for each route.
+	mostRoutes = 1 << 16
 	// leastAllowance is what every segment may spend, however many share the budget.
 	leastAllowance = 2048
 )
@@ -122,9 +125,12 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, l asked) (why cutting, err
 	}
 	b.see(at.node)
 	// Rules of which a unit comes to few are followed no further than those of which it comes to many: there would be a product in the end.
-	if l.rules > narrow && (b.keeps(w, at.node, l.rules) || w.endsAnswersAtRules(t, l.rules)) {
+	if l.rules > narrow && (t.routed || b.keeps(w, at.node, l.rules) || w.endsAnswersAtRules(t, l.rules)) {
 		b.pass(w, t, at.node, false)
-		if b.vain {
+		switch {
+		case t.routed:
+			return cutting{reason: CutLargeTable}, nil
+		case b.vain:
 			return cutting{reason: CutTooLarge}, nil
 		}
 		return b.why(w, at.node, max(l.near(), 1)), nil

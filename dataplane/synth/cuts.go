@@ -37,12 +37,13 @@ const (
 	cutUntold      CutReason = iota // what the look-up asks for is known at run time alone, packets go round, or these are replies
 	CutTooLarge                     // what the look-ups say together does not fit one (Options.MaxBoxes)
 	CutSecondTable                  // a look-up has one table by content (headerspace.Route)
+	CutLargeTable                   // a table of many routes is a trie if no rules are looked up with it
 	CutLongWalk                     // a walk through what the look-ups say together would take longer than one after the other
 	cutSampled                      // of a sample, whose rule counts no further (see foresee)
 )
 
 func (r CutReason) String() string {
-	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable", CutLongWalk: "LongWalk", cutSampled: ""}[r]
+	return [...]string{cutUntold: "", CutTooLarge: "TooLarge", CutSecondTable: "SecondTable", CutLargeTable: "LargeTable", CutLongWalk: "LongWalk", cutSampled: ""}[r]
 }
 
 // String tells of the cut in a sentence: between which functions it is, why, and what it costs.
@@ -56,6 +57,8 @@ func (c Cut) String() string {
 	switch {
 	case c.Reason == CutSecondTable:
 		b.WriteString("each can have one table of routes by content")
+	case c.Reason == CutLargeTable:
+		b.WriteString("a table of so many routes is looked up in a trie, and with rules it would be a tree of all routes")
 	case c.Reason == CutLongWalk:
 		fmt.Fprintf(&b, "a walk through one for all would take %.0f steps (at most %d), one after the other %.0f (%d)", c.One.Steps, c.One.Longest, c.Apart.Steps, c.Apart.Longest)
 	case c.Units > c.Limit:

@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
@@ -98,6 +99,52 @@ func TestASecondTableByContentIsTold(t *testing.T) {
 	}
 	if c := r.Cuts[i]; c.Units != 0 || !strings.Contains(c.String(), "each can have one table of routes by content") {
 		t.Errorf("the cut is %+v: %s", c, c)
+	}
+}
+
+// behindTable is a firewall and a router with n routes. What comes in from outside passes the router first.
+func behindTable(t *testing.T, n int) *graph.Graph {
+	t.Helper()
+	functions := accepting("services", 40, ofPort) + `  - name: edge
+    router: {routesFrom: [{port: outside, via: 203.0.113.9, file: many}, {port: outside, via: 203.0.113.8, file: more}]}
+`
+	bundle, findings := manifest.Parse("table.yaml", []byte(rowOf(functions, ", services, edge")), func(file string) ([]byte, error) {
+		var b bytes.Buffer
+		for i := range n / 2 {
+			fmt.Fprintf(&b, "%d.%d.%d.0/24\n", 2*(i>>16)+map[string]int{"many": 20, "more": 21}[file], i>>8&255, i&255)
+		}
+		return b.Bytes(), nil
+	})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{Files: bundle.Files})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Rules behind a table of many routes are a look-up of their own, so that the table is a trie. Behind one of few they are not: a packet is looked up once.
+func TestRulesBehindALargeTableLeaveItATrie(t *testing.T) {
+	for n, apart := range map[int]bool{4_000: false, 140_000: true} {
+		r := synthesized(t, behindTable(t, n), synth.Options{})
+		i := slices.IndexFunc(r.Cuts, func(c synth.Cut) bool { return c.Reason == synth.CutLargeTable })
+		if i >= 0 != apart {
+			t.Errorf("%d routes: the cuts are %v", n, r.Cuts)
+		}
+		if i < 0 {
+			continue
+		}
+		if c := r.Cuts[i]; c.Function != "services" || !slices.Equal(c.Behind, []string{"edge"}) || !slices.Contains(c.From, "from outside") ||
+			!strings.Contains(c.String(), "a table of so many routes is looked up in a trie") {
+			t.Errorf("%d routes: the cut is %+v: %s", n, c, c)
+		}
+		for _, s := range r.Program.GetSegments() {
+			if table := s.GetTable(); len(table.GetClasses()) >= n && trees.Of(table, false) != (trees.Walk{}) {
+				t.Errorf("%d routes: the table of segment %s is no trie", n, s.GetName())
+			}
+		}
 	}
 }
 

@@ -143,6 +143,7 @@ func (l *lookup) divide(w *walker, t *tcu, node, choices int) (*division, error)
 	var routes []int32
 	routes, d.without = l.fib().chosen(t.live)
 	d.t.parted = t.parted || len(routes) > narrow || len(routes) == narrow && len(d.without) > 0
+	d.t.routed = t.routed || len(routes) > mostRoutes
 	if len(d.without) == 0 && len(routes) > 1 {
 		d.end = l.expireTogether(w, &d.t, node, l.outs(routes))
 	}

@@ -101,6 +101,8 @@ type tcu struct {
 	live spans
 	// parted tells that a large look-up has divided the unit's packets, ruled that rules have.
 	parted, ruled bool
+	// routed tells that a table of routes has divided them which is best left a trie.
+	routed bool
 	// fan tells that the unit is walked for all routes of a group: its destinations must not be looked at.
 	fan bool
 	values
