@@ -39,6 +39,25 @@ func DidYouMean(name string, known []string) string {
 	return "; known: " + strings.Join(known, ", ")
 }
 
+// shortForms are those that tools for packets use.
+var shortForms = map[string]string{"src": "source", "dst": "destination", "sport": "sourceport", "dport": "destinationport"}
+
+// NotOneOf says which values are known, and which of them was likely meant: it is to be written if only the spelling differs ("dec-ttl" for DecTTL).
+func NotOneOf(value string, known []string) string {
+	says := "must be one of " + strings.Join(known, ", ")
+	letters := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(value))
+	if long, ok := shortForms[letters]; ok {
+		letters = long
+	}
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, letters) }); i >= 0 {
+		return fmt.Sprintf("%s; write %q", says, known[i])
+	}
+	if best := Nearest(value, known); best != "" {
+		return fmt.Sprintf("%s; did you mean %q?", says, best)
+	}
+	return says
+}
+
 // minAbbreviation is the letters of the shortest name that is taken for an abbreviation.
 const minAbbreviation = 4
 

@@ -223,7 +223,7 @@ func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {
 	case s.Type == "string" && s.pattern != nil && !s.pattern.MatchString(n.Value): // quotes would not help
 		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
 	case s.Type == "string" && len(s.Enum) > 0:
-		d.fail(path, line, n.Value, "must be one of %s", listed(s.Enum))
+		d.fail(path, line, n.Value, "must be one of %s", strings.Join(texts(s.Enum), ", "))
 	case s.Type == "string":
 		d.fail(path, line, n.Value, "must be text, not %s; put it in quotes", kindOf(n))
 	case s.Type == "integer" && tag == "!!float":
@@ -264,7 +264,7 @@ func (d *decoder) text(n *yaml.Node, s *schema, path string, line int) any {
 	}
 	switch {
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(n.Value)):
-		d.fail(path, line, n.Value, "must be one of %s%s", listed(s.Enum), asEnum(n.Value, s.Enum))
+		d.fail(path, line, n.Value, "%s", finding.NotOneOf(n.Value, texts(s.Enum)))
 	case s.pattern != nil && !s.pattern.MatchString(n.Value):
 		d.fail(path, line, n.Value, "%s", s.violated(n.Value))
 	case s.MinLength != nil && length == 0 && *s.MinLength > 0:

@@ -22,10 +22,10 @@ var forms = map[string]form{
 	`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`:                                {`must be a name of letters, digits, "-", "_" and ".", like "allow-web"`, noBlanks},
 	`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`: {`must be an extended resource, like "intel.com/sriov_inside"`, nil},
 	`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`:                                      {`must be an Ethernet address, like "02:00:00:00:00:01"`, ethernet},
-	`^[0-9a-fA-Fno.:]+$`:                                                        {`must be an address, a number, or "none" for vlan`, nil},
+	`^(None|[0-9a-fA-F.:]+)$`:                                                   {`must be an address, a number, or "None" for VLAN`, none},
 	`^[0-9A-Za-z]+$`:                                                            {`must be a protocol: a number up to 255, or one of icmp, igmp, ipip, tcp, udp, gre, esp, ah, ospf, sctp`, nil},
 	`^[0-9]{1,5}(-[0-9]{1,5})?$`:                                                {`must be a port or a range of ports, like 80 or "1000-2000"`, spans},
-	`^([0-9]{1,4}|none)$`:                                                       {`must be a VLAN from 1 to 4094, or "none" for untagged packets`, lowerCase},
+	`^([0-9]{1,4}|None)$`:                                                       {`must be a VLAN from 1 to 4094, or "None" for untagged packets`, none},
 	`^[0-9]{1,4}(-[0-9]{1,4})?$`:                                                {`must be a VLAN or a range of them, like 80 or "100-199"`, spans},
 	`^([0-9]+(ms|s|m|h))+$`:                                                     {`must be a time span with its unit, like "30s" or "2h4m"`, times},
 	`^[0-9]+(\.[0-9]+)? ?([kMG]?bit/s|[kM]?pps)$`:                               {`must be a rate, like "10 Mbit/s" or "5 kpps"`, rates},
@@ -65,6 +65,13 @@ func noBlanks(v string) []string { return []string{strings.Join(strings.Fields(v
 
 func lowerCase(v string) []string {
 	return []string{strings.Trim(strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(v)), "-")}
+}
+
+func none(v string) []string {
+	if strings.EqualFold(v, "none") {
+		return []string{"None"}
+	}
+	return nil
 }
 
 // ethernet reads the ways of other vendors: 0011.2233.4455, 00-11-22-33-44-55, 001122334455.

@@ -57,7 +57,7 @@ func TestAValueOfAnotherFormIsSaidWithWhatMayBeMeant(t *testing.T) {
 		mac      = `^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`
 		duration = `^([0-9]+(ms|s|m|h))+$`
 		ports    = `^[0-9]{1,5}(-[0-9]{1,5})?$`
-		vlan     = `^([0-9]{1,4}|none)$`
+		vlan     = `^([0-9]{1,4}|None)$`
 		memory   = `^[1-9][0-9]{0,4}(Mi|Gi)$`
 		pages    = `^([1-9][0-9]{0,2}Gi|([2468]|[1-9][0-9]{0,3}[02468])Mi)$`
 		rate     = `^[0-9]+(\.[0-9]+)? ?([kMG]?bit/s|[kM]?pps)$`
@@ -86,7 +86,7 @@ func TestAValueOfAnotherFormIsSaidWithWhatMayBeMeant(t *testing.T) {
 		{ports, `"80:90"`, `; write "80-90"`},
 		{ports, `80 - 90`, `; write "80-90"`},
 		{ports, `http`, ``},
-		{vlan, `None`, `; write "none"`},
+		{vlan, `none`, `; write "None"`},
 		{memory, `512MB`, `; write "512Mi"`},
 		{memory, `2 GiB`, `; write "2Gi"`},
 		{memory, `512`, ``},

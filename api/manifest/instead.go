@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/sinter-nfv/sinter/api/finding"
 )
 
 // What to write instead of a value of the wrong shape, to be appended to a message; empty if nobody can know.
@@ -65,25 +63,10 @@ func asInteger(n *yaml.Node) string {
 	return "; write " + strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// asEnum shows the value that was likely meant.
-func asEnum(v string, enum []any) string {
-	known := make([]string, len(enum))
+func texts(enum []any) []string {
+	out := make([]string, len(enum))
 	for i, e := range enum {
-		known[i] = fmt.Sprint(e)
-		if strings.EqualFold(known[i], v) {
-			return fmt.Sprintf("; write %q", known[i])
-		}
+		out[i] = fmt.Sprint(e)
 	}
-	if best := finding.Nearest(v, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return ""
-}
-
-func listed(enum []any) string {
-	known := make([]string, len(enum))
-	for i, e := range enum {
-		known[i] = fmt.Sprint(e)
-	}
-	return strings.Join(known, ", ")
+	return out
 }

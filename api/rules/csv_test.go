@@ -71,7 +71,7 @@ func TestABadCSVLineIsToldWithItsNumberAndWhatWouldBeRight(t *testing.T) {
 }
 
 func FuzzCSV(f *testing.F) {
-	f.Add("name,action,from,source,destination,protocol,sourcePorts,destinationPorts,tcpFlags,icmpType,icmpCode,dscp,vlan\nx,Drop,Inside,10.0.0.0/8,,tcp,1-2,3,SYN !ACK,,,0,none\n")
+	f.Add("name,action,from,source,destination,protocol,sourcePorts,destinationPorts,tcpFlags,icmpType,icmpCode,dscp,vlan\nx,Drop,Inside,10.0.0.0/8,,tcp,1-2,3,SYN !ACK,,,0,None\n")
 	f.Add("action\n\"Dr\nop\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		list, problems := rules.CSV([]byte(text))

@@ -228,16 +228,16 @@ func (r *matchReader) vlan(v *intstr.IntOrString) {
 	r.filter = r.filter.With(headerspace.VLAN, headerspace.Single(set))
 }
 
-// ParseVLAN reads a VLAN identifier, or "none" for the tag's absence. The message
+// ParseVLAN reads a VLAN identifier, or "None" for the tag's absence. The message
 // is empty if it could be read. 0 is no VLAN (a frame with it is untagged), and 4095 is reserved (IEEE 802.1Q).
 func ParseVLAN(s string) (v headerspace.Value, message string) {
-	if s == "none" {
+	if s == "None" {
 		v, _ = headerspace.VLAN.Absent()
 		return v, ""
 	}
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n < 1 || n > 4094 {
-		return v, `not a VLAN; give a number from 1 to 4094, or "none" for untagged packets`
+		return v, `not a VLAN; give a number from 1 to 4094, or "None" for untagged packets`
 	}
 	return headerspace.V(n), ""
 }

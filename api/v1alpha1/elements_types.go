@@ -41,48 +41,48 @@ type ElementLink struct {
 }
 
 // ElementKind is a kind of element.
-// +kubebuilder:validation:Enum=classifier;filter;lookup;dec-ttl;ttl-guard;set-field;check-ip-header;counter;tee;discard;icmp-error;echo-responder;napt;meter
+// +kubebuilder:validation:Enum=Classifier;Filter;Lookup;DecTTL;TTLGuard;SetField;CheckIPHeader;Counter;Tee;Discard;ICMPError;EchoResponder;NAPT;Meter
 type ElementKind string
 
 // Kinds of elements.
 const (
-	ElementClassifier    ElementKind = "classifier"
-	ElementFilter        ElementKind = "filter"
-	ElementLookup        ElementKind = "lookup"
-	ElementDecTTL        ElementKind = "dec-ttl"
-	ElementTTLGuard      ElementKind = "ttl-guard"
-	ElementSetField      ElementKind = "set-field"
-	ElementCheckIPHeader ElementKind = "check-ip-header"
-	ElementCounter       ElementKind = "counter"
-	ElementTee           ElementKind = "tee"
-	ElementDiscard       ElementKind = "discard"
-	ElementICMPError     ElementKind = "icmp-error"
-	ElementEchoResponder ElementKind = "echo-responder"
-	ElementNAPT          ElementKind = "napt"
-	ElementMeter         ElementKind = "meter"
+	ElementClassifier    ElementKind = "Classifier"
+	ElementFilter        ElementKind = "Filter"
+	ElementLookup        ElementKind = "Lookup"
+	ElementDecTTL        ElementKind = "DecTTL"
+	ElementTTLGuard      ElementKind = "TTLGuard"
+	ElementSetField      ElementKind = "SetField"
+	ElementCheckIPHeader ElementKind = "CheckIPHeader"
+	ElementCounter       ElementKind = "Counter"
+	ElementTee           ElementKind = "Tee"
+	ElementDiscard       ElementKind = "Discard"
+	ElementICMPError     ElementKind = "ICMPError"
+	ElementEchoResponder ElementKind = "EchoResponder"
+	ElementNAPT          ElementKind = "NAPT"
+	ElementMeter         ElementKind = "Meter"
 )
 
 // Element is one element. Its parameters, if its kind has any, are in the member
 // of that name.
-// +kubebuilder:validation:XValidation:rule="has(self.classifier) == (self.kind == 'classifier')",message="set classifier if kind is classifier, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.filter) == (self.kind == 'filter')",message="set filter if kind is filter, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.lookup) == (self.kind == 'lookup')",message="set lookup if kind is lookup, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.ttlGuard) == (self.kind == 'ttl-guard')",message="set ttlGuard if kind is ttl-guard, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.setField) == (self.kind == 'set-field')",message="set setField if kind is set-field, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.tee) == (self.kind == 'tee')",message="set tee if kind is tee, and only then"
-// +kubebuilder:validation:XValidation:rule="!has(self.discard) || self.kind == 'discard'",message="set discard only if kind is discard"
-// +kubebuilder:validation:XValidation:rule="has(self.icmpError) == (self.kind == 'icmp-error')",message="set icmpError if kind is icmp-error, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.napt) == (self.kind == 'napt')",message="set napt if kind is napt, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.meter) == (self.kind == 'meter')",message="set meter if kind is meter, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.classifier) == (self.kind == 'Classifier')",message="set classifier if kind is Classifier, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.filter) == (self.kind == 'Filter')",message="set filter if kind is Filter, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.lookup) == (self.kind == 'Lookup')",message="set lookup if kind is Lookup, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.ttlGuard) == (self.kind == 'TTLGuard')",message="set ttlGuard if kind is TTLGuard, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.setField) == (self.kind == 'SetField')",message="set setField if kind is SetField, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.tee) == (self.kind == 'Tee')",message="set tee if kind is Tee, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.discard) || self.kind == 'Discard'",message="set discard only if kind is Discard"
+// +kubebuilder:validation:XValidation:rule="has(self.icmpError) == (self.kind == 'ICMPError')",message="set icmpError if kind is ICMPError, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.napt) == (self.kind == 'NAPT')",message="set napt if kind is NAPT, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.meter) == (self.kind == 'Meter')",message="set meter if kind is Meter, and only then"
 type Element struct {
 	// Name of the element, unique among the function's elements and ports.
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Kind of the element. Outputs: dec-ttl has alive and expired, ttl-guard pass
-	// and fail, check-ip-header good and bad, filter pass and drop, napt inside
-	// and outside (and inputs of the same names); classifier, lookup and tee have
-	// those that their parameters name; the others have one, discard none. Packets
+	// Kind of the element. Outputs: DecTTL has alive and expired, TTLGuard pass
+	// and fail, CheckIPHeader good and bad, Filter pass and drop, NAPT inside
+	// and outside (and inputs of the same names); Classifier, Lookup and Tee have
+	// those that their parameters name; the others have one, Discard none. Packets
 	// that leave by expired, fail, bad or drop are dropped unless these are linked.
 	// +required
 	Kind ElementKind `json:"kind,omitempty"`
@@ -209,19 +209,33 @@ type TTLGuardElement struct {
 	Min *int32 `json:"min,omitempty"`
 }
 
+// HeaderField is a header field that an element writes.
+// +kubebuilder:validation:Enum=VLAN;Source;Destination;DSCP;TTL;SourcePort;DestinationPort
+type HeaderField string
+
+// Header fields.
+const (
+	FieldVLAN            HeaderField = "VLAN"
+	FieldSource          HeaderField = "Source"
+	FieldDestination     HeaderField = "Destination"
+	FieldDSCP            HeaderField = "DSCP"
+	FieldTTL             HeaderField = "TTL"
+	FieldSourcePort      HeaderField = "SourcePort"
+	FieldDestinationPort HeaderField = "DestinationPort"
+)
+
 // SetFieldElement writes a constant to a header field.
 type SetFieldElement struct {
 	// Field to write.
 	// +required
-	// +kubebuilder:validation:Enum=vlan;src;dst;dscp;ttl;sport;dport
-	Field string `json:"field,omitempty"`
+	Field HeaderField `json:"field,omitempty"`
 
-	// Value to write: an address for src and dst, else a number; "none" for vlan
-	// strips the tag.
+	// Value to write: an address for Source and Destination, else a number; "None" for
+	// VLAN strips the tag.
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=45
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-Fno.:]+$`
+	// +kubebuilder:validation:Pattern=`^(None|[0-9a-fA-F.:]+)$`
 	Value intstr.IntOrString `json:"value"`
 }
 

@@ -74,12 +74,12 @@ type Match struct {
 	// +kubebuilder:validation:Maximum=63
 	DSCP *int32 `json:"dscp,omitempty"`
 
-	// VLAN is the VLAN identifier (1 to 4094) of the packet's tag, or "none" for
+	// VLAN is the VLAN identifier (1 to 4094) of the packet's tag, or "None" for
 	// untagged packets.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,4}|none)$`
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,4}|None)$`
 	VLAN *intstr.IntOrString `json:"vlan,omitempty"`
 }
 

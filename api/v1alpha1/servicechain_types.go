@@ -136,7 +136,7 @@ type Interface struct {
 
 	// Addresses are more addresses of the interface, inside its prefix or not. The interface
 	// replies to ARP requests and pings for them, from every side. If the chain translates to one
-	// of them (it is in a NAT's pool, or a set-field writes it as source), all other packets to it
+	// of them (it is in a NAT's pool, or a SetField writes it as source), all other packets to it
 	// enter the chain.
 	// +optional
 	// +listType=set

@@ -110,6 +110,26 @@ func TestTheReasonTellsWhyThereIsNoProgram(t *testing.T) {
 	}
 }
 
+// Objects that were stored before the values of an enumeration changed do not pass the API server again.
+func TestAStoredChainWithOldValuesIsToldTheNewOnes(t *testing.T) {
+	bundle, found := manifest.Load("../../config/samples/snf.yaml")
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	c := bundle.Chains[0]
+	c.Spec.Functions[0].Elements.Elements[2].Kind = "dec-ttl"
+	c.Spec.Functions[2].Elements.Elements[1].SetField.Field = "dst"
+	got := compile.Chain(c, compile.Inputs{Text: none})
+	for _, want := range []string{
+		`spec.functions[0].elements.elements[2].kind: "dec-ttl": must be one of CheckIPHeader, Classifier, `, `; write "DecTTL"`,
+		`spec.functions[2].elements.elements[1].setField.field: "dst": must be one of DSCP, Destination, `, `; write "Destination"`,
+	} {
+		if got.Reason != v1alpha1.ReasonInvalid || !strings.Contains(got.Message, want) {
+			t.Errorf("the outcome is %s: %s; wanted %s: %s", got.Reason, got.Message, v1alpha1.ReasonInvalid, want)
+		}
+	}
+}
+
 func TestAChainNamesDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
 	bundle, found := manifest.Parse("x.yaml", []byte(strings.Replace(chain, "address: 10.0.0.1/24", "address: 10.0.0.1/24, device: \"net_pcap0,rx_iface=eth0\"", 1)), os.ReadFile)
 	if len(found) > 0 {

@@ -92,7 +92,7 @@ func (b *builder) forgetTags(e element.Element) element.Element {
 func setsTags(functions []*function) bool {
 	for _, f := range functions {
 		if e, ok := f.kind.(elements); ok && slices.ContainsFunc(e.spec.Elements, func(e v1alpha1.Element) bool {
-			return e.SetField != nil && e.SetField.Field == headerspace.VLAN.String()
+			return e.SetField != nil && e.SetField.Field == v1alpha1.FieldVLAN
 		}) {
 			return true
 		}

@@ -54,6 +54,7 @@ func (elements) traits() traits { return traits{unforeseen: true} }
 type placed struct {
 	placement.Place
 	name string
+	kind v1alpha1.ElementKind
 	path string
 	node int
 	// made says that it is of a click configuration, ofAnswers that only packets come to it which the chain generated.
@@ -81,7 +82,7 @@ func (i inElement) Filter(field string, m *v1alpha1.Match) (headerspace.Filter, 
 
 func (i inElement) NAPT(field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
 	if len(spec.Exempt) > 0 {
-		i.b.fail(i.f.object, i.path+"."+field+".exempt", "", "is for the function napt; link a classifier before the element, with a way round it")
+		i.b.fail(i.f.object, i.path+"."+field+".exempt", "", "is for the function napt; link a Classifier before the element, with a way round it")
 	}
 	for _, has := range []struct {
 		member string
@@ -152,7 +153,7 @@ func (b *builder) placeElements(f *function, in elements) []*placed {
 			b.fail(f.object, path+".name", string(e.Name), "the name is taken by %s; elements need names of their own", first)
 		}
 		taken[string(e.Name)] = path
-		p := &placed{name: string(e.Name), path: path}
+		p := &placed{name: string(e.Name), kind: e.Kind, path: path}
 		p.Name = f.name + "/" + p.name
 		if in.click != nil {
 			p.put(in.click.Made[p.name], f.path)
@@ -187,7 +188,7 @@ func (b *builder) checkElementLinks(f *function, spec *v1alpha1.Elements, list [
 		}
 		from := elementPort(string(l.From), f.ports)
 		if at, ok := first[from]; ok {
-			b.fail(f.object, field+".from", string(l.From), "already leads somewhere by %s; one output has one way out: use a classifier or a tee", at)
+			b.fail(f.object, field+".from", string(l.From), "already leads somewhere by %s; one output has one way out: use a Classifier or a Tee", at)
 			continue
 		}
 		first[from] = field
@@ -215,11 +216,11 @@ func (b *builder) checkElementEnd(f *function, list []*placed, s, field, what st
 	case slices.Contains(has, p.name):
 		return true
 	case len(has) == 0:
-		b.fail(f.object, field, s, "a %s has no %s; nothing can be linked there", e.Element.Kind(), what)
+		b.fail(f.object, field, s, "%s has no %s; nothing can be linked there", e.kind, what)
 	case p.name == "":
 		b.fail(f.object, field, s, "names no %s; write %q, or another of its %ss (%s)", what, e.name+"."+has[0], what, strings.Join(has, ", "))
 	case has[0] == "":
-		b.fail(f.object, field, s, "a %s has one %s; write %q", e.Element.Kind(), what, e.name)
+		b.fail(f.object, field, s, "%s has one %s; write %q", e.kind, what, e.name)
 	default:
 		b.fail(f.object, field, s, "element %q has no %s %q%s", e.name, what, p.name, finding.DidYouMean(p.name, has))
 	}
@@ -291,7 +292,7 @@ func (w *elementWirer) lead(from port, e *placed, out int) {
 			reason = w.f.name + "/" + e.name + "/unlinked"
 			if !w.b.unlinked {
 				w.b.warn(w.f.object, e.path+".name", from.String(),
-					"the output is not linked; packets that leave by it are dropped as %q: link it, to a discard if that is meant", reason)
+					"the output is not linked; packets that leave by it are dropped as %q: link it, to a Discard if that is meant", reason)
 			}
 		}
 		w.b.wire(e.node, out, w.discard(reason))

@@ -117,8 +117,8 @@ chain.yaml:10: spec.path[1]: "rt": has no port "outside", by which a path goes; 
 	},
 	"elements that send packets back to elements that send them back": {
 		chain: twoInterfaces + "  functions:\n" +
-			"  - name: a\n    elements:\n      elements: [{name: c, kind: counter}]\n      links: [{from: inside, to: c}, {from: outside, to: c}, {from: c, to: outside}]\n" +
-			"  - name: b\n    elements:\n      elements: [{name: c, kind: counter}]\n      links: [{from: inside, to: c}, {from: outside, to: c}, {from: c, to: inside}]\n" +
+			"  - name: a\n    elements:\n      elements: [{name: c, kind: Counter}]\n      links: [{from: inside, to: c}, {from: outside, to: c}, {from: c, to: outside}]\n" +
+			"  - name: b\n    elements:\n      elements: [{name: c, kind: Counter}]\n      links: [{from: inside, to: c}, {from: outside, to: c}, {from: c, to: inside}]\n" +
 			"  path: [inside, a, b, outside]\n",
 		want: `chain.yaml:12: spec.functions[0].elements.links: packets would go round without end: a/c -> b/c -> a/c; take a link out`,
 	},
@@ -128,7 +128,7 @@ chain.yaml:10: spec.path[1]: "rt": has no port "outside", by which a path goes; 
 	},
 	"two links out of one port": {
 		chain: twoInterfaces + "  functions:\n" + fw + "  links:\n  - {from: inside, to: fw.inside}\n  - {from: fw.outside, to: outside}\n  - {from: fw.outside, to: inside, direction: Forward}\n",
-		want:  `chain.yaml:13: spec.links[2].from: "fw.outside": already leads to "outside" by spec.links[1].from; one port has one way out: use another port, or an elements function with a classifier or tee`,
+		want:  `chain.yaml:13: spec.links[2].from: "fw.outside": already leads to "outside" by spec.links[1].from; one port has one way out: use another port, or an elements function with a Classifier or Tee`,
 	},
 	"a port that leads nowhere": {
 		chain: twoInterfaces + "  functions:\n  - {name: fw, firewall: {default: Accept}}\n  links: [{from: inside, to: fw.inside}]\n",
@@ -175,9 +175,9 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		want:  `chain.yaml:9: warning: spec.functions[0].napt.exempt[0].destination[0]: "192.168.0.1/16": the prefix has host bits set; it is taken as 192.168.0.0/16`,
 	},
 	"a NAT exemption of an element": {
-		chain: twoInterfaces + "  functions:\n  - name: f\n    elements:\n      elements:\n      - {name: nat, kind: napt, napt: {pool: [203.0.113.9], exempt: [{destination: [192.168.0.0/16]}]}}\n" +
+		chain: twoInterfaces + "  functions:\n  - name: f\n    elements:\n      elements:\n      - {name: nat, kind: NAPT, napt: {pool: [203.0.113.9], exempt: [{destination: [192.168.0.0/16]}]}}\n" +
 			"      links:\n      - {from: inside, to: nat.inside}\n      - {from: nat.outside, to: outside}\n      - {from: outside, to: nat.outside}\n      - {from: nat.inside, to: inside}\n      ports: [inside, outside]\n  path: [inside, f, outside]\n",
-		want: `chain.yaml:12: spec.functions[0].elements.elements[0].napt.exempt: is for the function napt; link a classifier before the element, with a way round it`,
+		want: `chain.yaml:12: spec.functions[0].elements.elements[0].napt.exempt: is for the function napt; link a Classifier before the element, with a way round it`,
 	},
 	"a NAT filter looser than the mapping": {
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: AddressDependent, filtering: EndpointIndependent}}\n  path: [inside, nat, outside]\n",
@@ -342,43 +342,43 @@ bad.csv:4: warning: source[0]: "10.0.0.1/8": the prefix has host bits set; it is
 		want:  `bad.routes:3: "198.51.100/24": not a prefix; write it like "192.0.2.0/24"`,
 	},
 	"elements with wrong links": {
-		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: ttl, kind: dec-ttl}\n      - {name: d, kind: discard}\n      - {name: n, kind: counter}\n      links:\n" +
+		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: ttl, kind: DecTTL}\n      - {name: d, kind: Discard}\n      - {name: n, kind: Counter}\n      links:\n" +
 			"      - {from: inside, to: tll}\n      - {from: ttl, to: outside}\n      - {from: ttl.dead, to: outside}\n      - {from: d, to: outside}\n      - {from: n.out, to: ttl}\n      - {from: inside, to: n}\n  path: [inside, e, outside]\n",
 		want: `chain.yaml:16: spec.functions[0].elements.links[0].to: "tll": no element or port of the function is named "tll"; did you mean "ttl"?
 chain.yaml:17: spec.functions[0].elements.links[1].from: "ttl": names no output; write "ttl.alive", or another of its outputs (alive, expired)
 chain.yaml:18: spec.functions[0].elements.links[2].from: "ttl.dead": element "ttl" has no output "dead"; known: alive, expired
-chain.yaml:19: spec.functions[0].elements.links[3].from: "d": a discard has no output; nothing can be linked there
-chain.yaml:20: spec.functions[0].elements.links[4].from: "n.out": a counter has one output; write "n"
-chain.yaml:21: spec.functions[0].elements.links[5].from: "inside": already leads somewhere by spec.functions[0].elements.links[0]; one output has one way out: use a classifier or a tee
+chain.yaml:19: spec.functions[0].elements.links[3].from: "d": Discard has no output; nothing can be linked there
+chain.yaml:20: spec.functions[0].elements.links[4].from: "n.out": Counter has one output; write "n"
+chain.yaml:21: spec.functions[0].elements.links[5].from: "inside": already leads somewhere by spec.functions[0].elements.links[0]; one output has one way out: use a Classifier or a Tee
 chain.yaml:13: warning: spec.functions[0].elements.elements[1].name: "d": no packet gets to this element; link it, or take it out
-chain.yaml:12: warning: spec.functions[0].elements.elements[0].name: "ttl.alive": the output is not linked; packets that leave by it are dropped as "e/ttl/unlinked": link it, to a discard if that is meant
-chain.yaml:14: warning: spec.functions[0].elements.elements[2].name: "n": the output is not linked; packets that leave by it are dropped as "e/n/unlinked": link it, to a discard if that is meant
+chain.yaml:12: warning: spec.functions[0].elements.elements[0].name: "ttl.alive": the output is not linked; packets that leave by it are dropped as "e/ttl/unlinked": link it, to a Discard if that is meant
+chain.yaml:14: warning: spec.functions[0].elements.elements[2].name: "n": the output is not linked; packets that leave by it are dropped as "e/n/unlinked": link it, to a Discard if that is meant
 chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes in by this port leads nowhere and is dropped as "e/outside"; add a link from it`,
 	},
 	"elements with outputs that lead nowhere": {
-		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: n, kind: counter}\n      - {name: m, kind: counter}\n      links:\n" +
+		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: n, kind: Counter}\n      - {name: m, kind: Counter}\n      links:\n" +
 			"      - {from: inside, to: n}\n  path: [inside, e, outside]\n",
 		want: `chain.yaml:13: warning: spec.functions[0].elements.elements[1].name: "m": no packet gets to this element; link it, or take it out
-chain.yaml:12: warning: spec.functions[0].elements.elements[0].name: "n": the output is not linked; packets that leave by it are dropped as "e/n/unlinked": link it, to a discard if that is meant
+chain.yaml:12: warning: spec.functions[0].elements.elements[0].name: "n": the output is not linked; packets that leave by it are dropped as "e/n/unlinked": link it, to a Discard if that is meant
 chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes in by this port leads nowhere and is dropped as "e/outside"; add a link from it`,
 	},
 	"elements with wrong parameters": {
-		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: s, kind: set-field, setField: {field: dscp, value: 64}}\n      - {name: i, kind: icmp-error, icmpError: {type: 5}}\n" +
+		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: s, kind: SetField, setField: {field: DSCP, value: 64}}\n      - {name: i, kind: ICMPError, icmpError: {type: 5}}\n" +
 			"      links:\n      - {from: inside, to: s}\n      - {from: s, to: i}\n      - {from: i, to: inside}\n  path: [inside, e, outside]\n",
 		want: `chain.yaml:12: spec.functions[0].elements.elements[0].setField.value: "64": must be a number from 0 to 63
 chain.yaml:13: spec.functions[0].elements.elements[1].icmpError.type: "5": is not an ICMP error that a function may send; use 3 (unreachable), 11 (time exceeded) or 12 (parameter problem)
 chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes in by this port leads nowhere and is dropped as "e/outside"; add a link from it`,
 	},
 	"a TTL guard that lets every packet pass": {
-		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: g, kind: ttl-guard, ttlGuard: {min: 0}}\n" +
+		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: g, kind: TTLGuard, ttlGuard: {min: 0}}\n" +
 			"      links:\n      - {from: inside, to: g}\n      - {from: g.pass, to: outside}\n  path: [inside, e, outside]\n",
 		want: `chain.yaml:12: spec.functions[0].elements.elements[0].ttlGuard.min: "0": must be from 1 to 255`,
 	},
 	"an element whose parameters are of another kind": {
-		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: s, kind: tee, setField: {field: dscp, value: 6}}\n" +
+		chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: s, kind: Tee, setField: {field: DSCP, value: 6}}\n" +
 			"      links:\n      - {from: inside, to: s}\n  path: [inside, e, outside]\n",
-		want: `chain.yaml:12: spec.functions[0].elements.elements[0]: set setField if kind is set-field, and only then
-chain.yaml:12: spec.functions[0].elements.elements[0]: set tee if kind is tee, and only then`,
+		want: `chain.yaml:12: spec.functions[0].elements.elements[0]: set setField if kind is SetField, and only then
+chain.yaml:12: spec.functions[0].elements.elements[0]: set tee if kind is Tee, and only then`,
 	},
 	"a click configuration in a block": {
 		chain: twoInterfaces + "  functions:\n  - name: c\n    click: |\n      // the second line is wrong\n      FromDevice(inside) -> IPFilter(alow all) -> ToDevice(outside);\n  path: [inside, c, outside]\n",

@@ -49,7 +49,7 @@ func (b *builder) link(spec *v1alpha1.ServiceChainSpec) {
 // leads notes that packets leaving by a port come in by another.
 func (b *builder) leads(from, to port, field string) {
 	if w, ok := b.next[from]; ok {
-		b.fail(b.object, field, from.String(), "already leads to %q by %s; one port has one way out: use another port, or an elements function with a classifier or tee", w.to, w.field)
+		b.fail(b.object, field, from.String(), "already leads to %q by %s; one port has one way out: use another port, or an elements function with a Classifier or Tee", w.to, w.field)
 		return
 	}
 	b.next[from] = wire{to, field}

@@ -181,17 +181,17 @@ func TestARouteWithoutViaToAnInterfaceWithoutGatewayIsWarnedOf(t *testing.T) {
 func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
 	with := func(addresses, field, value, pool string) string {
 		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24" + addresses + "}\n" +
-			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]}}\n  - name: one\n    elements:\n      elements: [{name: s, kind: set-field, setField: {field: " + field + ", value: " + value + "}}]\n" +
+			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]}}\n  - name: one\n    elements:\n      elements: [{name: s, kind: SetField, setField: {field: " + field + ", value: " + value + "}}]\n" +
 			"      links: [{from: inside, to: s}, {from: s, to: outside}, {from: outside, to: inside}]\n  path: [inside, nat, one, outside]\n"
 	}
 	at := `chain.yaml:12: warning: spec.functions[1].elements.elements[0].setField.value: `
 	for name, test := range map[string]struct{ addresses, field, value, pool, want string }{
-		"in the prefix":          {"", "src", "203.0.113.7", "192.0.2.1", at + `"203.0.113.7": lies in 203.0.113.0/24 of interface "outside", which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses`},
-		"a further address":      {", addresses: [203.0.113.7]", "src", "203.0.113.7", "192.0.2.1", ""},
-		"routed to us":           {"", "src", "198.51.100.7", "192.0.2.1", ""},
-		"to a host":              {"", "dst", "203.0.113.7", "192.0.2.1", ""},
-		"to the broadcast":       {"", "dst", "203.0.113.255", "192.0.2.1", at + `"203.0.113.255": is the network or broadcast address of 203.0.113.0/24, of interface "outside"; nobody answers for it`},
-		"of inside, leaving out": {"", "src", "10.0.0.7", "192.0.2.1", ""},
+		"in the prefix":          {"", "Source", "203.0.113.7", "192.0.2.1", at + `"203.0.113.7": lies in 203.0.113.0/24 of interface "outside", which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses`},
+		"a further address":      {", addresses: [203.0.113.7]", "Source", "203.0.113.7", "192.0.2.1", ""},
+		"routed to us":           {"", "Source", "198.51.100.7", "192.0.2.1", ""},
+		"to a host":              {"", "Destination", "203.0.113.7", "192.0.2.1", ""},
+		"to the broadcast":       {"", "Destination", "203.0.113.255", "192.0.2.1", at + `"203.0.113.255": is the network or broadcast address of 203.0.113.0/24, of interface "outside"; nobody answers for it`},
+		"of inside, leaving out": {"", "Source", "10.0.0.7", "192.0.2.1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkFindings(t, with(test.addresses, test.field, test.value, test.pool), test.want)
@@ -205,12 +205,12 @@ func TestAStaticMappingInsideAPoolsDynamicRangeIsRefused(t *testing.T) {
 		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24, addresses: [203.0.113.7], gateway: 203.0.113.254}\n" +
 			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]" + ports + "}}\n" +
 			"  - name: map\n    elements:\n      ports: [inside, nat, outside]\n      elements:\n" +
-			"      - {name: to, kind: set-field, setField: {field: dst, value: 10.0.0.80}}\n" +
-			"      - {name: from, kind: set-field, setField: {field: src, value: 203.0.113.7}}\n" +
-			"      - {name: in, kind: filter, filter: {match: [{destination: [203.0.113.7], " + in + "}]}}\n" +
+			"      - {name: to, kind: SetField, setField: {field: Destination, value: 10.0.0.80}}\n" +
+			"      - {name: from, kind: SetField, setField: {field: Source, value: 203.0.113.7}}\n" +
+			"      - {name: in, kind: Filter, filter: {match: [{destination: [203.0.113.7], " + in + "}]}}\n" +
 			"      links: [{from: outside, to: in}, {from: in.pass, to: to}, {from: in.drop, to: nat}, {from: to, to: inside}, {from: inside, to: from}, {from: from, to: outside}, {from: nat, to: outside}]\n" +
 			"  - name: split\n    elements:\n      ports: [inside, nat, map]\n      elements:\n" +
-			"      - {name: out, kind: filter, filter: {match: [{source: [10.0.0.80], " + out + "}]}}\n" +
+			"      - {name: out, kind: Filter, filter: {match: [{source: [10.0.0.80], " + out + "}]}}\n" +
 			"      links: [{from: inside, to: out}, {from: out.pass, to: map}, {from: out.drop, to: nat}, {from: nat, to: inside}, {from: map, to: inside}]\n" +
 			"  links: [{from: inside, to: split.inside}, {from: split.nat, to: nat.inside}, {from: nat.outside, to: map.nat}, {from: split.map, to: map.inside}, {from: map.outside, to: outside}]\n"
 	}

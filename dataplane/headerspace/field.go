@@ -91,16 +91,6 @@ func (f Field) String() string {
 	return fmt.Sprintf("field(%d)", uint8(f))
 }
 
-// ParseField is the inverse of String.
-func ParseField(s string) (Field, error) {
-	for f := range NumFields {
-		if fields[f].name == s {
-			return f, nil
-		}
-	}
-	return 0, fmt.Errorf("unknown header field %q", s)
-}
-
 // Max is the largest value of the field, Absent included.
 func (f Field) Max() Value { return fields[f].max }
 

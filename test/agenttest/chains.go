@@ -26,7 +26,7 @@ func Heavy(t *testing.T) *delivery.Program {
 			}
 		}
 	}
-	kind := "kind: tee, tee: {outputs: [" + strings.Join(outputs, ", ") + "]}}"
+	kind := "kind: Tee, tee: {outputs: [" + strings.Join(outputs, ", ") + "]}}"
 	text := `
 apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
@@ -45,7 +45,7 @@ spec:
       - {name: two, ` + kind + `
       - {name: three, ` + kind + `
       - {name: four, ` + kind + `
-      - {name: way, kind: lookup, lookup: {routes: [{prefix: 0.0.0.0/0, output: out, via: 10.9.0.2}]}}
+      - {name: way, kind: Lookup, lookup: {routes: [{prefix: 0.0.0.0/0, output: out, via: 10.9.0.2}]}}
       links: [{from: inside, to: one}, {from: outside, to: inside}, {from: one.c0, to: outside}, {from: way.out, to: probe},
               {from: one.c1, to: two}, {from: one.c2, to: three}, {from: one.c3, to: four}, ` + strings.Join(links, ", ") + `]
   - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}

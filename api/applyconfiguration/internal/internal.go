@@ -730,6 +730,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Hairpinning
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
   map:
     fields:
@@ -2003,7 +2005,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: field
       type:
-        scalar: string
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
     - name: value
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString

@@ -22,7 +22,7 @@ func init() {
 			"KernelTun", "KernelTap", "ToSocket", "FromSocket", "Socket", "FromRawSocket", "ToRawSocket", "RawSocket", "FromHostDevice", "ToHostDevice", "FromDPDKRing", "ToDPDKRing",
 			"FromUserDevice", "ToUserDevice",
 		},
-		"headers are not put around packets or taken off; an interface puts Ethernet's, and VLANs are set by a set-field of an elements function": {
+		"headers are not put around packets or taken off; an interface puts Ethernet's, and VLANs are set by SetField of an elements function": {
 			"IPEncap", "UDPIPEncap", "TCPIPEncap", "ICMPPingEncap", "StripIPHeader", "UnstripIPHeader", "EtherVLANEncap", "VLANEncap", "VLANDecap", "SetVLANAnno", "StripEtherVLANHeader",
 			"StripTransportHeader", "GREEncap", "IPsecESPEncap", "IPsecESPUnencap", "RadixIPsecLookup", "WebGen", "PPPControlProtocol", "WifiEncap", "WifiDecap", "ToNetworkHeader",
 		},
@@ -33,7 +33,7 @@ func init() {
 		"Ethernet addresses are an interface's business; use a route lookup and ARPQuerier": {
 			"EtherMirror", "EtherSwitch", "ListenEtherSwitch", "EtherSpanTree", "Suppressor", "HostEtherFilter", "EtherPauseSource", "ARPPrint", "CheckARPHeader", "SetEtherAddress",
 		},
-		"only constants are written to headers; use StoreIPAddress(address, src|dst), or a set-field of an elements function": {
+		"only constants are written to headers; use StoreIPAddress(address, src|dst), or SetField of an elements function": {
 			"SetIPDSCP", "SetIPECN", "SetTCPChecksum", "SetUDPChecksum", "SetIPChecksum", "IPMirror", "StoreData", "SetRandIPAddress", "StoreUDPTimeSeqRecord", "MarkIPCE", "RoundTripCycleCount",
 			"StoreAnno", "SetAnnoByte", "UpdateDstIPAddr", "UDPRewriterMP", "SetIPTTL",
 		},

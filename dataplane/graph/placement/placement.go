@@ -3,8 +3,10 @@ package placement
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -45,7 +47,7 @@ func register[M any](kind v1alpha1.ElementKind, member string, of func(*v1alpha1
 	kinds[kind] = func(e *v1alpha1.Element, p *Place) {
 		spec := of(e)
 		if spec == nil {
-			p.Fail(member, "", "is missing; a %s needs it", kind)
+			p.Fail(member, "", "is missing; %s needs it", kind)
 			return
 		}
 		place(p, spec)
@@ -62,7 +64,7 @@ func (p *Place) Put(e *v1alpha1.Element) {
 	p.Ins, p.Outs, p.Drops = []string{""}, []string{""}, map[string]string{}
 	place, ok := kinds[e.Kind]
 	if !ok {
-		p.Fail("kind", string(e.Kind), "unknown kind of element")
+		p.Fail("kind", string(e.Kind), "%s", oneOf(e.Kind, kinds))
 		return
 	}
 	place(e, p)
@@ -97,6 +99,15 @@ func (o *Outs) Number(name string) int {
 	}
 	o.Names = append(o.Names, name)
 	return len(o.Names) - 1
+}
+
+// oneOf says which values are known besides one that is not.
+func oneOf[K ~string, V any](value K, known map[K]V) string {
+	var names []string
+	for _, k := range slices.Sorted(maps.Keys(known)) {
+		names = append(names, string(k))
+	}
+	return finding.NotOneOf(string(value), names)
 }
 
 func index(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

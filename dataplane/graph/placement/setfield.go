@@ -13,14 +13,25 @@ func init() {
 	register(v1alpha1.ElementSetField, "setField", func(e *v1alpha1.Element) *v1alpha1.SetFieldElement { return e.SetField }, placeSetField)
 }
 
+// fields are those that can be written.
+var fields = map[v1alpha1.HeaderField]headerspace.Field{
+	v1alpha1.FieldVLAN:            headerspace.VLAN,
+	v1alpha1.FieldSource:          headerspace.Src,
+	v1alpha1.FieldDestination:     headerspace.Dst,
+	v1alpha1.FieldDSCP:            headerspace.DSCP,
+	v1alpha1.FieldTTL:             headerspace.TTL,
+	v1alpha1.FieldSourcePort:      headerspace.SPort,
+	v1alpha1.FieldDestinationPort: headerspace.DPort,
+}
+
 func placeSetField(p *Place, spec *v1alpha1.SetFieldElement) {
 	path, s := "setField", spec.Value.String()
-	field, err := headerspace.ParseField(spec.Field)
-	if err != nil {
-		p.Fail(path+".field", spec.Field, "cannot be written; write one of vlan, src, dst, dscp, ttl, sport, dport")
+	field, ok := fields[spec.Field]
+	if !ok {
+		p.Fail(path+".field", string(spec.Field), "%s", oneOf(spec.Field, fields))
 		return
 	}
-	limit := uint64(0)
+	var limit uint64
 	switch field {
 	case headerspace.Src, headerspace.Dst:
 		a, problem := rules.ParseAddress(s)
@@ -40,11 +51,8 @@ func placeSetField(p *Place, spec *v1alpha1.SetFieldElement) {
 		limit = 63
 	case headerspace.TTL:
 		limit = 255
-	case headerspace.SPort, headerspace.DPort:
+	default: // ports
 		limit = 65535
-	default:
-		p.Fail(path+".field", spec.Field, "cannot be written; write one of vlan, src, dst, dscp, ttl, sport, dport")
-		return
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n > limit {

@@ -14,10 +14,10 @@ import (
 type ElementApplyConfiguration struct {
 	// Name of the element, unique among the function's elements and ports.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
-	// Kind of the element. Outputs: dec-ttl has alive and expired, ttl-guard pass
-	// and fail, check-ip-header good and bad, filter pass and drop, napt inside
-	// and outside (and inputs of the same names); classifier, lookup and tee have
-	// those that their parameters name; the others have one, discard none. Packets
+	// Kind of the element. Outputs: DecTTL has alive and expired, TTLGuard pass
+	// and fail, CheckIPHeader good and bad, Filter pass and drop, NAPT inside
+	// and outside (and inputs of the same names); Classifier, Lookup and Tee have
+	// those that their parameters name; the others have one, Discard none. Packets
 	// that leave by expired, fail, bad or drop are dropped unless these are linked.
 	Kind *apiv1alpha1.ElementKind `json:"kind,omitempty"`
 	// Classifier sends packets by ordered rules to outputs.

@@ -19,7 +19,7 @@ type InterfaceApplyConfiguration struct {
 	Address *apiv1alpha1.Prefix `json:"address,omitempty"`
 	// Addresses are more addresses of the interface, inside its prefix or not. The interface
 	// replies to ARP requests and pings for them, from every side. If the chain translates to one
-	// of them (it is in a NAT's pool, or a set-field writes it as source), all other packets to it
+	// of them (it is in a NAT's pool, or a SetField writes it as source), all other packets to it
 	// enter the chain.
 	Addresses []apiv1alpha1.Address `json:"addresses,omitempty"`
 	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged frames that

@@ -32,7 +32,7 @@ type MatchApplyConfiguration struct {
 	ICMPCode *int32 `json:"icmpCode,omitempty"`
 	// DSCP is the differentiated services code point (RFC 2474).
 	DSCP *int32 `json:"dscp,omitempty"`
-	// VLAN is the VLAN identifier (1 to 4094) of the packet's tag, or "none" for
+	// VLAN is the VLAN identifier (1 to 4094) of the packet's tag, or "None" for
 	// untagged packets.
 	VLAN *intstr.IntOrString `json:"vlan,omitempty"`
 }

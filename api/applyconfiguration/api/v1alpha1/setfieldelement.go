@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/sinter-nfv/sinter/api/v1alpha1"
 	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -12,9 +13,9 @@ import (
 // SetFieldElement writes a constant to a header field.
 type SetFieldElementApplyConfiguration struct {
 	// Field to write.
-	Field *string `json:"field,omitempty"`
-	// Value to write: an address for src and dst, else a number; "none" for vlan
-	// strips the tag.
+	Field *apiv1alpha1.HeaderField `json:"field,omitempty"`
+	// Value to write: an address for Source and Destination, else a number; "None" for
+	// VLAN strips the tag.
 	Value *intstr.IntOrString `json:"value,omitempty"`
 }
 
@@ -27,7 +28,7 @@ func SetFieldElement() *SetFieldElementApplyConfiguration {
 // WithField sets the Field field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Field field is set to the value of the last call.
-func (b *SetFieldElementApplyConfiguration) WithField(value string) *SetFieldElementApplyConfiguration {
+func (b *SetFieldElementApplyConfiguration) WithField(value apiv1alpha1.HeaderField) *SetFieldElementApplyConfiguration {
 	b.Field = &value
 	return b
 }

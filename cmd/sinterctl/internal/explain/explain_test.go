@@ -138,11 +138,11 @@ func TestAPacketThatNeverArrivesIsToldWhy(t *testing.T) {
   functions:
   - name: elsewhere
     elements:
-      elements: [{name: write, kind: set-field, setField: {field: dst, value: 203.0.113.255}}]
+      elements: [{name: write, kind: SetField, setField: {field: Destination, value: 203.0.113.255}}]
       links: [{from: inside, to: write}, {from: write, to: outside}, {from: outside, to: inside}]
   - name: split
     elements:
-      elements: [{name: ours, kind: filter, filter: {match: [{destination: [192.0.2.0/24]}]}}]
+      elements: [{name: ours, kind: Filter, filter: {match: [{destination: [192.0.2.0/24]}]}}]
       ports: [inside, outside, written]
       links: [{from: inside, to: ours}, {from: ours.pass, to: written}, {from: ours.drop, to: outside}, {from: outside, to: inside}, {from: written, to: inside}]
   links:
@@ -171,8 +171,8 @@ func TestAReplyThatNeverArrivesIsToldWhy(t *testing.T) {
   - name: one-to-one
     elements:
       elements:
-      - {name: out, kind: set-field, setField: {field: src, value: 203.0.113.7}}
-      - {name: in, kind: set-field, setField: {field: dst, value: 10.0.0.7}}
+      - {name: out, kind: SetField, setField: {field: Source, value: 203.0.113.7}}
+      - {name: in, kind: SetField, setField: {field: Destination, value: 10.0.0.7}}
       links: [{from: inside, to: out}, {from: out, to: outside}, {from: outside, to: in}, {from: in, to: inside}]
   path: [inside, one-to-one, outside]
 `
