@@ -216,3 +216,25 @@ func TestFlowsAreExportedWhenTheirTimeoutsSaySo(t *testing.T) {
 		t.Errorf("at the end came %+v", all)
 	}
 }
+
+func TestAListIsNamedAsAChainWritesIt(t *testing.T) {
+	const source, destination = programpb.ObserveBy_SOURCE, programpb.ObserveBy_DESTINATION
+	for _, c := range []struct {
+		by   *programpb.ObserveBy
+		want Top
+	}{
+		{&programpb.ObserveBy{}, Top{By: "Flow"}},
+		{&programpb.ObserveBy{What: source, PrefixLen: 32}, Top{By: "Source"}},
+		{&programpb.ObserveBy{What: destination, PrefixLen: 32}, Top{By: "Destination"}},
+		{&programpb.ObserveBy{What: source, PrefixLen: 24}, Top{By: "SourcePrefix", PrefixLength: 24}},
+		{&programpb.ObserveBy{What: destination, PrefixLen: 16}, Top{By: "DestinationPrefix", PrefixLength: 16}},
+	} {
+		tops, err := Merge([]*programpb.TopList{{Tops: []*programpb.Top{{By: c.by}}}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tops.Lists[0]; got.By != c.want.By || got.PrefixLength != c.want.PrefixLength {
+			t.Errorf("of %s: got %q %d, want %q %d", c.by, got.By, got.PrefixLength, c.want.By, c.want.PrefixLength)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -32,9 +31,10 @@ type Row struct {
 
 // Top is one list.
 type Top struct {
-	By      string `json:"by"` // "flow", "src", "dst/24"
-	Packets uint64 `json:"packets"`
-	Bytes   uint64 `json:"bytes"` // of all, those of the list and others
+	By           string `json:"by"`                     // as a chain writes it: Flow, Source, DestinationPrefix
+	PrefixLength uint32 `json:"prefixLength,omitempty"` // of prefixes
+	Packets      uint64 `json:"packets"`
+	Bytes        uint64 `json:"bytes"` // of all, those of the list and others
 	// Unlisted is how many bytes something may have that is not in the list.
 	Unlisted uint64 `json:"unlisted"`
 	Rows     []Row  `json:"rows"`
@@ -81,7 +81,8 @@ type key struct {
 }
 
 func merge(by *programpb.ObserveBy, workers []*programpb.TopOfWorker, limit int) Top {
-	out := Top{By: program.ByText(by), Rows: []Row{}}
+	out := Top{Rows: []Row{}}
+	out.By, out.PrefixLength = listedBy(by)
 	sums := map[key]*Row{}
 	for _, w := range workers {
 		out.Packets += w.GetPackets()
@@ -117,6 +118,22 @@ func merge(by *programpb.ObserveBy, workers []*programpb.TopOfWorker, limit int)
 func compare(a, b Row) int {
 	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), a.Source.Addr().Compare(b.Source.Addr()), a.Destination.Addr().Compare(b.Destination.Addr()),
 		cmp.Compare(a.SourcePort, b.SourcePort), cmp.Compare(a.DestinationPort, b.DestinationPort), cmp.Compare(a.Protocol, b.Protocol))
+}
+
+// listedBy is what a chain writes for a list.
+func listedBy(by *programpb.ObserveBy) (name string, prefixLength uint32) {
+	side := "Source"
+	if by.GetWhat() == programpb.ObserveBy_DESTINATION {
+		side = "Destination"
+	}
+	switch n := by.GetPrefixLen(); n {
+	case 0:
+		return "Flow", 0
+	case 32:
+		return side, 0
+	default:
+		return side + "Prefix", n
+	}
 }
 
 func rowOf(by *programpb.ObserveBy, k key) Row {

@@ -80,7 +80,7 @@ func between(at, field string, v, least, most uint32) error {
 func ObservationText(o *programpb.Observation) string {
 	var says []string
 	for _, by := range o.GetTops() {
-		says = append(says, "top "+ByText(by))
+		says = append(says, "top "+byText(by))
 	}
 	if x := o.GetExport(); x != nil {
 		says = append(says, fmt.Sprintf("export to %s:%d, one in %d packets", address(x.GetCollector()), x.GetPort(), x.GetSampling()))
@@ -88,8 +88,8 @@ func ObservationText(o *programpb.Observation) string {
 	return fmt.Sprintf("%s: %s, %d entries in %s", o.GetName(), strings.Join(says, ", "), o.GetEntries(), time.Duration(o.GetIntervalMs())*time.Millisecond)
 }
 
-// ByText says in words by what packets are counted together.
-func ByText(by *programpb.ObserveBy) string {
+// byText says in words by what packets are counted together.
+func byText(by *programpb.ObserveBy) string {
 	field := headerspace.Src
 	if by.GetWhat() == programpb.ObserveBy_DESTINATION {
 		field = headerspace.Dst

@@ -17,18 +17,15 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// list is what may be asked for: how it is called, what a chain writes for it, and which list of the engine's it is.
-type list struct {
-	name, field string
-	is          func(by string) bool
-}
+// list is what may be asked for: how it is called, and what a chain writes for it.
+type list struct{ name, by string }
 
 var lists = []list{
-	{"flows", "Flow", func(by string) bool { return by == "flow" }},
-	{"sources", "Source", func(by string) bool { return by == "src" }},
-	{"destinations", "Destination", func(by string) bool { return by == "dst" }},
-	{"source-prefixes", "SourcePrefix", func(by string) bool { return strings.HasPrefix(by, "src/") }},
-	{"destination-prefixes", "DestinationPrefix", func(by string) bool { return strings.HasPrefix(by, "dst/") }},
+	{"flows", "Flow"},
+	{"sources", "Source"},
+	{"destinations", "Destination"},
+	{"source-prefixes", "SourcePrefix"},
+	{"destination-prefixes", "DestinationPrefix"},
 }
 
 // Names are the lists that may be asked for.
@@ -57,9 +54,9 @@ func Only(t flows.Tops, name string) (flows.Tops, error) {
 		return t, nil
 	}
 	of := lists[slices.IndexFunc(lists, func(l list) bool { return l.name == name })]
-	i := slices.IndexFunc(t.Lists, func(l flows.Top) bool { return of.is(l.By) })
+	i := slices.IndexFunc(t.Lists, func(l flows.Top) bool { return l.By == of.by })
 	if i < 0 {
-		return t, fmt.Errorf("monitor %q does not list %s: add %s to its `top.by`", t.Monitor, name, of.field)
+		return t, fmt.Errorf("monitor %q does not list %s: add %s to its `top.by`", t.Monitor, name, of.by)
 	}
 	t.Lists = t.Lists[i : i+1]
 	return t, nil
@@ -84,7 +81,11 @@ func Text(w io.Writer, t flows.Tops) error {
 
 func text(w io.Writer, l *flows.Top, seconds float64) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\nby %s: %d packets, %d bytes in all\n", l.By, l.Packets, l.Bytes)
+	by := l.By
+	if l.PrefixLength > 0 {
+		by = fmt.Sprintf("%s/%d", by, l.PrefixLength)
+	}
+	fmt.Fprintf(w, "\nby %s: %d packets, %d bytes in all\n", by, l.Packets, l.Bytes)
 	fmt.Fprintln(t, "SHARE\tMBIT/S\tPACKETS\tBYTES\tAT MOST TOO MANY\t\t")
 	for _, r := range l.Rows {
 		fmt.Fprintf(t, "%.1f %%\t%.3f\t%d\t%d\t%d\t  %s\t\n", 100*part(r.Bytes, l.Bytes), rate(r.Bytes, seconds), r.Packets, r.Bytes, r.Error, about(&r))

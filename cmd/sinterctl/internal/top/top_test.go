@@ -14,11 +14,11 @@ func tops() flows.Tops {
 	return flows.Tops{
 		Monitor: "mon", Took: 60 * time.Second, Ended: true,
 		Lists: []flows.Top{
-			{By: "flow", Packets: 1000, Bytes: 1_000_000, Unlisted: 5000, Rows: []flows.Row{
+			{By: "Flow", Packets: 1000, Bytes: 1_000_000, Unlisted: 5000, Rows: []flows.Row{
 				{Source: prefix("10.0.0.7/32"), Destination: prefix("192.0.2.1/32"), Protocol: 6, SourcePort: 5000, DestinationPort: 443, Bytes: 750_000, Packets: 500},
 				{Source: prefix("10.0.0.8/32"), Destination: prefix("192.0.2.2/32"), Protocol: 1, DestinationPort: 2048, Bytes: 30_000, Error: 5000, Packets: 20},
 			}},
-			{By: "dst/24", Packets: 1000, Bytes: 1_000_000, Rows: []flows.Row{{Destination: prefix("192.0.2.0/24"), Bytes: 1_000_000, Packets: 1000}}},
+			{By: "DestinationPrefix", PrefixLength: 24, Packets: 1000, Bytes: 1_000_000, Rows: []flows.Row{{Destination: prefix("192.0.2.0/24"), Bytes: 1_000_000, Packets: 1000}}},
 		},
 	}
 }
@@ -29,9 +29,9 @@ func TestListsAreTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"monitor mon, last complete interval, 1m0s\n", "by flow: 1000 packets, 1000000 bytes in all\n",
+		"monitor mon, last complete interval, 1m0s\n", "by Flow: 1000 packets, 1000000 bytes in all\n",
 		"75.0 %", "0.100", "tcp 10.0.0.7:5000 > 192.0.2.1:443", "icmp 10.0.0.8 > 192.0.2.2", "What is not listed has at most 5000 bytes each.\n",
-		"by dst/24", "192.0.2.0/24",
+		"by DestinationPrefix/24", "192.0.2.0/24",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -40,7 +40,7 @@ func TestListsAreTables(t *testing.T) {
 }
 
 func TestOneListIsChosenByItsName(t *testing.T) {
-	for name, want := range map[string]string{"flows": "flow", "destination-prefixes": "dst/24"} {
+	for name, want := range map[string]string{"flows": "Flow", "destination-prefixes": "DestinationPrefix"} {
 		got, err := Only(tops(), name)
 		if err != nil || len(got.Lists) != 1 || got.Lists[0].By != want {
 			t.Errorf("%s: got %+v, %v", name, got.Lists, err)
