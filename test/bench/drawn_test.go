@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,5 +59,26 @@ func TestAReportOfDrawnRowsTellsWhatTheyMiss(t *testing.T) {
 	}
 	if err := drawnVerdict([]*drawnResult{good, bad}); err == nil || !strings.Contains(err.Error(), "fw1_713 fw1_713 gains 0.99 and 0.80") {
 		t.Errorf("of a row that is dearer than its functions it is said: %v", err)
+	}
+}
+
+// What hinders one burst in a run is not what it costs, so its next run counts. Runs have the bursts in different orders.
+func TestABurstCostsWhatItsQuickestRunTook(t *testing.T) {
+	costs := make(burstCosts, 4)
+	for i, run := range []struct {
+		order []int
+		took  []float64
+		same  bool
+	}{
+		{[]int{0, 1, 2}, []float64{100, 2000, 120}, true}, // nothing was known before
+		{[]int{2, 1, 3}, []float64{110, 300, 90}, false},
+		{[]int{3, 2, 1}, []float64{500, 130, 290}, true},
+	} {
+		if same := costs.note(run.order, run.took); same != run.same {
+			t.Errorf("run %d: the dearest burst costs about the same: %v, want %v", i, same, run.same)
+		}
+	}
+	if want := (burstCosts{100, 290, 110, 90}); !slices.Equal(costs, want) {
+		t.Errorf("the bursts cost %v, want %v", costs, want)
 	}
 }

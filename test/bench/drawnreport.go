@@ -22,8 +22,8 @@ Made by ` + "`make bench-drawn`" + `: %d rows of 2 to 10 firewalls with rules of
 Internet's routes (*table*). Packets have headers that all firewalls of the row accept: %d that come again and again, or %d that come once. Cycles per packet as in the
 [rows](README.md); passes: %d. *Gain* is what the same functions take one by one, in the same engine and passes, divided by what the chain takes. *Cuts* are the look-ups that stay apart
 ([why](../synthesis.md#look-ups-that-stay-apart)); of a row without any, *of one* is its cycles divided by those of its dearest function alone, with headers that recur and with new ones.
-*Dearest* is the burst that takes most cycles per packet, where the headers of each burst are accepted by the same rules (of up to 4,096 choices of rules); of three runs, each with the bursts in another order, each
-burst's quickest counts. *Synthesis* is the processor time of one thread and
+*Dearest* is the burst that takes most cycles per packet, where the headers of each burst are accepted by the same rules (of up to 4,096 choices of rules); of three runs and more, each with the bursts in another order, each
+burst's quickest counts; they end when the dearest one costs the same again. *Synthesis* is the processor time of one thread and
 its garbage collector, and the memory by which the process grows.
 
 Rules that are wide in all fields leave a packet many to be compared with, so the dearest headers take as long as they do. *One by one* is what the dearest burst takes then.
