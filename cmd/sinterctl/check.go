@@ -22,7 +22,7 @@ It fails if something is an error; what it may not look at is unknown, and no er
 	}
 	cmd.Flags().VarP(output, "output", "o", "what to print")
 	f := cluster.Flags{Timeout: checkTimeout}
-	f.Add(cmd.Flags())
+	addClusterFlags(cmd, &f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := f.Connect()
 		if err != nil {

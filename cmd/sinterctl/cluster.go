@@ -33,9 +33,9 @@ func addCluster(parent *cobra.Command) {
 // onCluster makes a command ask the cluster that its flags choose.
 func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error) {
 	var f cluster.Flags
-	f.Add(cmd.Flags())
+	addClusterFlags(cmd, &f)
 	if strings.Contains(cmd.Use, "<chain>") {
-		cmd.ValidArgsFunction = chainFirst(&f)
+		cmd.ValidArgsFunction = chainFirst(&f, strings.Count(cmd.Use, "<revision>"))
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := f.Connect()
@@ -125,6 +125,13 @@ one by one, and holds them at it, whatever else is changed in the spec, until --
 		}
 		return c.Rollback(ctx, w, args[0], args[1])
 	})
+	chainAndRevision := cmd.ValidArgsFunction
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if undo && len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return chainAndRevision(cmd, args, begun)
+	}
 	return cmd
 }
 
@@ -138,9 +145,9 @@ and sends one packet through it. Texts of stores it reads from those that --stor
 	}
 	var f cluster.Flags
 	var stores []string
-	f.Add(cmd.Flags())
+	addClusterFlags(cmd, &f)
 	addStores(cmd.Flags(), &stores)
-	cmd.ValidArgsFunction = chainFirst(&f)
+	cmd.ValidArgsFunction = chainFirst(&f, 0)
 	explains(cmd, func(cmd *cobra.Command, args []string) (*compile.Chain, error) {
 		c, err := f.Connect()
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
 )
 
@@ -81,18 +84,7 @@ func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 		}
 		golden(t, "explain-web.txt", stdout)
 	})
-	for line, want := range map[string]string{
-		"cluster status --kubeconfig K o":                "office",
-		"cluster top flows --kubeconfig K o":             "office",
-		"cluster shards --kubeconfig K o":                "office",
-		"cluster explain office --kubeconfig K --in out": "outside",
-		"cluster status office --kubeconfig K o":         "",
-	} {
-		args := strings.Fields(strings.ReplaceAll(line, "K", kubeconfig))
-		if got := strings.Join(completed(t, args...), " "); got != want {
-			t.Errorf("%s: offered is %q, want %q", line, got, want)
-		}
-	}
+	t.Run("names are completed", func(t *testing.T) { clusterNamesAreCompleted(t, kubeconfig) })
 	for output, want := range map[string]string{"wide": "default/office: program none, ", "json": `    "name": "office",`, "yaml": "  name: office\n"} {
 		if stdout, _, err := sinterctl(t, "cluster", "status", "--kubeconfig", kubeconfig, "-o", output); err != nil || !strings.Contains(stdout, want) {
 			t.Errorf("-o %s: the status is %q, %v, want %q in it", output, stdout, err, want)
@@ -128,7 +120,29 @@ func TestCommandsAskTheClusterOfTheKubeconfig(t *testing.T) {
 	})
 }
 
-// officeInACluster starts an API server that has the office, and returns a kubeconfig for it.
+func clusterNamesAreCompleted(t *testing.T, kubeconfig string) {
+	t.Helper()
+	for line, want := range map[string]string{
+		"cluster status --kubeconfig K o":                "office",
+		"cluster top flows --kubeconfig K o":             "office",
+		"cluster shards --kubeconfig K o":                "office",
+		"cluster explain office --kubeconfig K --in out": "outside",
+		"cluster status office --kubeconfig K o":         "",
+		"cluster status --kubeconfig K -n kube-s":        "kube-system",
+		"cluster rollback office --kubeconfig K 2":       "2\toffice-0123456789",
+		"cluster diff office 2 --kubeconfig K 2":         "2\toffice-0123456789",
+		"cluster diff office 2 2 --kubeconfig K 2":       "",
+		"cluster programs office --kubeconfig K 2":       "",
+		"cluster rollback office --undo --kubeconfig K ": "",
+	} {
+		args := strings.Split(strings.ReplaceAll(line, "K", kubeconfig), " ")
+		if got := strings.Join(completed(t, args...), " "); got != want {
+			t.Errorf("%s: offered is %q, want %q", line, got, want)
+		}
+	}
+}
+
+// officeInACluster starts an API server that has the office and a revision of it, and returns a kubeconfig for it.
 func officeInACluster(t *testing.T) string {
 	t.Helper()
 	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
@@ -160,6 +174,16 @@ func officeInACluster(t *testing.T) string {
 	chain := bundle.Chains[0]
 	chain.Namespace = metav1.NamespaceDefault
 	if err := c.Create(t.Context(), chain); err != nil {
+		t.Fatal(err)
+	}
+	program := &v1alpha1.ChainProgram{
+		ObjectMeta: metav1.ObjectMeta{Namespace: chain.Namespace, Name: "office-0123456789", Labels: map[string]string{v1alpha1.LabelChain: chain.Name}},
+		Spec: v1alpha1.ChainProgramSpec{
+			Chain: chain.Name, Revision: 2, Hash: "0123456789" + strings.Repeat("0", 54), Schema: 1, Encoding: v1alpha1.EncodingGzip, Program: []byte("none"),
+			Interfaces: []v1alpha1.Name{"inside", "outside"},
+		},
+	}
+	if err := errors.Join(controllerutil.SetControllerReference(chain, program, scheme), c.Create(t.Context(), program)); err != nil {
 		t.Fatal(err)
 	}
 	return kubeconfig

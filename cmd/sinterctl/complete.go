@@ -160,23 +160,44 @@ func reasons(cmd *cobra.Command, _ []string) []string {
 // ofCluster completes from what a cluster has.
 func ofCluster(f *cluster.Flags, list func(ctx context.Context, c *cluster.Cluster, args []string) []string) cobra.CompletionFunc {
 	return values(func(cmd *cobra.Command, args []string) []string {
-		c, err := f.Connect()
-		if err != nil {
-			return nil
-		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return list(ctx, c, args)
+		found := make(chan []string, 1)
+		go func() { // not all that a client does before its first request ends with a context
+			var out []string
+			if c, err := f.Connect(); err == nil {
+				out = list(ctx, c, args)
+			}
+			found <- out
+		}()
+		select {
+		case out := <-found:
+			return out
+		case <-ctx.Done():
+			return nil
+		}
 	})
 }
 
-// chainFirst completes a command's first argument, a chain of the cluster.
-func chainFirst(f *cluster.Flags) cobra.CompletionFunc {
+// addClusterFlags adds the flags that choose a cluster, and completes their values.
+func addClusterFlags(cmd *cobra.Command, f *cluster.Flags) {
+	f.Add(cmd.Flags())
+	register(cmd, "context", values(func(*cobra.Command, []string) []string { return f.Contexts() }))
+	register(cmd, "namespace", ofCluster(f, func(ctx context.Context, c *cluster.Cluster, _ []string) []string {
+		return c.Namespaces(ctx)
+	}))
+}
+
+// chainFirst completes a command's first argument, a chain of the cluster, and those behind it, so many revisions of the chain.
+func chainFirst(f *cluster.Flags, revisions int) cobra.CompletionFunc {
 	return ofCluster(f, func(ctx context.Context, c *cluster.Cluster, args []string) []string {
-		if len(args) > 0 {
-			return nil
+		switch {
+		case len(args) == 0:
+			return c.ChainNames(ctx)
+		case len(args) <= revisions:
+			return c.Revisions(ctx, args[0])
 		}
-		return c.ChainNames(ctx)
+		return nil
 	})
 }
 

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // completed is what a shell is offered for a command line that ends with something begun.
@@ -54,6 +57,11 @@ func TestValuesAreCompleted(t *testing.T) {
 		"reasons of the engine":  {[]string{"trace", "--socket", socket, "--drop", "nat-ex"}, []string{"nat-exhausted"}},
 		"no file":                {[]string{"explain", "testdata/none.yaml", "--in", ""}, nil},
 		"no engine":              {[]string{"trace", "--socket", "none", "--class", ""}, nil},
+		"contexts":               {[]string{"cluster", "status", "--kubeconfig", "testdata/kubeconfig.yaml", "--context", ""}, []string{"lab", "production"}},
+		"contexts begun":         {[]string{"cluster", "check", "--kubeconfig", "testdata/kubeconfig.yaml", "--context", "p"}, []string{"production"}},
+		"no kubeconfig":          {[]string{"cluster", "diff", "--kubeconfig", "testdata/none", "--context", ""}, nil},
+		"no namespaces":          {[]string{"cluster", "explain", "--kubeconfig", "testdata/none", "-n", ""}, nil},
+		"no revisions":           {[]string{"cluster", "rollback", "--server", "http://127.0.0.1:1", "office", ""}, nil},
 		"no cluster":             {[]string{"cluster", "status", "--kubeconfig", "testdata/none", ""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +76,25 @@ func TestValuesAreCompleted(t *testing.T) {
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("offered are %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A server may take a request and never answer it, and a shell waits for the completion.
+func TestCompletionDoesNotWaitForever(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(func() { _ = server.Config.Close() }) // it waits for no request
+	for _, line := range []string{"rollback office", "status --namespace"} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			args := append([]string{"cluster", "--server", server.URL}, strings.Fields(line)...)
+			if got := completed(t, append(args, "")...); len(got) > 0 {
+				t.Errorf("offered are %q", got)
+			}
+			if took := time.Since(began); took > completionTimeout+2*time.Second {
+				t.Errorf("it took %s", took)
 			}
 		})
 	}

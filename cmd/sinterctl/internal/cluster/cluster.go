@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,6 +62,18 @@ func (c *Cluster) ChainNames(ctx context.Context) (names []string) {
 	}
 	for i := range all {
 		names = append(names, all[i].Name)
+	}
+	return names
+}
+
+// Namespaces are those of the cluster; none if they cannot be read.
+func (c *Cluster) Namespaces(ctx context.Context) (names []string) {
+	var all corev1.NamespaceList
+	if err := c.Client.List(ctx, &all); err != nil {
+		return nil
+	}
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
 	}
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,24 @@ func TestNamesForCompletion(t *testing.T) {
 	}
 	if got := w.Interfaces(t.Context(), "none"); got != nil {
 		t.Errorf("a chain that there is not has the interfaces %q", got)
+	}
+	want := []string{
+		"1\t" + w.programs[0].Name,
+		"2\t" + w.programs[1].Name + ", refused: instance office-0 lost 12 of 1000 packets",
+		"3\t" + w.programs[2].Name + ", running on 2 of 2 instances",
+	}
+	if got := w.Revisions(t.Context(), "office"); !slices.Equal(got, want) {
+		t.Errorf("revisions are %q, want %q", got, want)
+	}
+	if got := w.Revisions(t.Context(), "none"); got != nil {
+		t.Errorf("a chain that there is not has the revisions %q", got)
+	}
+	lab := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}}
+	if err := w.Client.Create(t.Context(), lab); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(w.Namespaces(t.Context()), " "); got != "lab" {
+		t.Errorf("namespaces are %q, want lab", got)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,15 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
 	names.Timeout.Default = cmp.Or(f.Timeout, names.Timeout.Default)
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+}
+
+// Contexts are those of the kubeconfig, sorted; none if it cannot be read.
+func (f *Flags) Contexts() []string {
+	config, err := f.rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // Connect makes the client; nothing is asked of the cluster yet.

@@ -67,6 +67,19 @@ func (c *Cluster) Programs(ctx context.Context, name string) ([]Program, error) 
 	return out, nil
 }
 
+// Revisions are the numbers of a chain's revisions, each with its program and its state behind a tab; none if they cannot be read.
+func (c *Cluster) Revisions(ctx context.Context, name string) (numbers []string) {
+	programs, err := c.Programs(ctx, name)
+	if err != nil {
+		return nil
+	}
+	for i := range programs {
+		p := &programs[i]
+		numbers = append(numbers, fmt.Sprintf("%d\t%s", p.Revision, strings.TrimSuffix(p.Name+", "+p.state(), ", -")))
+	}
+	return numbers
+}
+
 // ProgramsText writes programs for people; wide: with the whole hash, and the instances that run them.
 func (c *Cluster) ProgramsText(w io.Writer, programs []Program, wide bool) error {
 	columns, digits := "REVISION\tPROGRAM\tHASH\tAGE\tSIZE\tCLASSES\tSTATE", 10
