@@ -149,11 +149,24 @@ func (l List) HasErrors() bool {
 
 // Err is the errors of the list as one error, a line each; nil if there are none.
 func (l List) Err() error {
-	var errs []error
-	for _, f := range l.Errors() {
-		errs = append(errs, errors.New(f.String()))
+	if errs := l.Errors(); len(errs) > 0 {
+		return failure{errs}
 	}
-	return errors.Join(errs...)
+	return nil
+}
+
+// failure is findings as an error.
+type failure struct{ list List }
+
+func (f failure) Error() string { return strings.TrimSuffix(f.list.String(), "\n") }
+
+// Of is the findings that an error was (List.Err). Any other error is one finding: no program can be made.
+func Of(err error) List {
+	var f failure
+	if errors.As(err, &f) {
+		return f.list
+	}
+	return List{{Code: NotCompiled, Message: err.Error()}}
 }
 
 // Sorted is the list in the order of the input: by file, line and field.

@@ -43,7 +43,7 @@ func (f *chainFlags) compile(cmd *cobra.Command, paths []string) (*compile.Chain
 	if err != nil {
 		return nil, err
 	}
-	warn(cmd.ErrOrStderr(), c.Warnings)
+	warn(cmd.ErrOrStderr(), c.Warnings())
 	return c, nil
 }
 

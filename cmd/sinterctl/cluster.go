@@ -157,7 +157,7 @@ and sends one packet through it. Texts of stores it reads from those that --stor
 		if err != nil {
 			return nil, err
 		}
-		warn(cmd.ErrOrStderr(), chain.Warnings)
+		warn(cmd.ErrOrStderr(), chain.Warnings())
 		return chain, nil
 	})
 	register(cmd, "in", ofCluster(&f, func(ctx context.Context, c *cluster.Cluster, args []string) []string {

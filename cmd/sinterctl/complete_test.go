@@ -37,6 +37,7 @@ func TestValuesAreCompleted(t *testing.T) {
 	}{
 		"outputs":                {[]string{"synth", office, "-o", ""}, []string{"table", "json", "yaml", "dot", "svg", "program"}},
 		"outputs begun":          {[]string{"synth", office, "--output", "j"}, []string{"json"}},
+		"outputs of validate":    {[]string{"validate", office, "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of the cluster": {[]string{"cluster", "top", "flows", "edge", "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of check":       {[]string{"cluster", "check", "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of status":      {[]string{"cluster", "status", "-o", ""}, []string{"table", "wide", "json", "yaml"}},

@@ -62,6 +62,7 @@ func TestOutputOf(t *testing.T) {
 	packet := []string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "203.0.113.5"}
 	for name, args := range map[string][]string{
 		"validate.txt":         {"validate", office},
+		"validate.json":        {"validate", office, "-o", "json"},
 		"synth.txt":            {"synth", office},
 		"synth.json":           {"synth", office, "-o", "json"},
 		"synth.dot":            {"synth", office, "-o", "dot"},

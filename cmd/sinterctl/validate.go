@@ -1,17 +1,18 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
-	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/progress"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/validate"
 )
 
 func newValidate() *cobra.Command {
 	var f chainFlags
+	output := oneOf("text", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:   "validate " + files,
 		Short: "Check chains and network functions",
@@ -19,28 +20,23 @@ func newValidate() *cobra.Command {
 compiler do, and says what is wrong: file, line, field, value, and what would be right.`,
 		Args: argsBetween(1, unbounded),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names := []string{f.input.Chain}
-			if f.input.Chain == "" {
-				f.input.Paths = args
-				var err error
-				if names, err = compile.Names(f.input); err != nil {
-					return err
-				}
+			f.input.Paths = args
+			bar := progress.Start(os.Stderr, f.progress, "synthesizing")
+			r := validate.Files(f.input)
+			bar.Stop()
+			if output.value == "text" {
+				warn(cmd.ErrOrStderr(), compile.Warnings(r.List()))
 			}
-			var errs []error
-			for _, name := range names {
-				f.input.Chain = name
-				c, err := f.compile(cmd, args)
-				if err != nil {
-					errs = append(errs, err)
-					continue
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "chain %s is valid: %s, %s, %s\n", c.Graph.Chain,
-					describe.Count(len(c.Graph.Interfaces), "interface"), describe.Count(len(c.Graph.Nodes), "element"), describe.Count(len(c.Warnings), "warning"))
+			if err := output.print(cmd.OutOrStdout(), r, r.Text); err != nil {
+				return err
 			}
-			return errors.Join(errs...)
+			if output.value == "text" {
+				return r.List().Err()
+			}
+			return r.Err()
 		},
 	}
 	f.add(cmd.Flags())
+	cmd.Flags().VarP(output, "output", "o", "what to print")
 	return cmd
 }

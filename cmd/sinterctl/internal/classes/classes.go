@@ -120,7 +120,7 @@ func list(c *compile.Chain, brief bool) Listing {
 	p := c.Result.Program
 	l := Listing{
 		Chain: c.Graph.Chain, Hash: c.Hash, Bytes: len(c.Encoded), Elements: len(c.Graph.Nodes),
-		Warnings: c.Warnings,
+		Warnings: c.Warnings(),
 	}
 	for i := range p.GetSegments() {
 		l.Segments = append(l.Segments, segment(p, i, brief))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/endpoints"
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -49,8 +50,8 @@ func (c *Cluster) Compile(ctx context.Context, name string, urls ...string) (*co
 	}
 	for i := range instances {
 		if got := instances[i].Status.AppliedHash; got != compiled.Hash {
-			compiled.Warnings = append(compiled.Warnings, fmt.Sprintf(
-				"instance %s runs %s, not program %.10s, which the spec compiles to and which is explained here", instances[i].Name, running(got), compiled.Hash))
+			compiled.Findings = append(compiled.Findings, finding.Finding{Severity: finding.Warning, Message: fmt.Sprintf(
+				"instance %s runs %s, not program %.10s, which the spec compiles to and which is explained here", instances[i].Name, running(got), compiled.Hash)})
 		}
 	}
 	return compiled, nil

@@ -162,8 +162,8 @@ func TestTheLiveChainCompilesToWhatItsInstancesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hash != w.programs[2].Spec.Hash || len(c.Warnings) > 0 {
-		t.Errorf("the program is %s with warnings %q; the operator made %s", c.Hash, c.Warnings, w.programs[2].Spec.Hash)
+	if c.Hash != w.programs[2].Spec.Hash || len(c.Findings) > 0 {
+		t.Errorf("the program is %s with warnings %q; the operator made %s", c.Hash, c.Findings, w.programs[2].Spec.Hash)
 	}
 	if _, err := explain.New(c.Graph, c.Result).Interface("inside"); err != nil {
 		t.Error(err)
@@ -176,8 +176,8 @@ func TestTheLiveChainCompilesToWhatItsInstancesRun(t *testing.T) {
 	if c, err = w.Compile(t.Context(), "office"); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "instance office-1 runs program "+w.programs[0].Spec.Hash[:10]+", not") {
-		t.Errorf("an instance runs another program, and the warnings are %q", c.Warnings)
+	if len(c.Findings) != 1 || !strings.HasPrefix(c.Findings[0].Message, "instance office-1 runs program "+w.programs[0].Spec.Hash[:10]+", not") {
+		t.Errorf("an instance runs another program, and the warnings are %q", c.Warnings())
 	}
 
 	if err := w.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "acl"}}); err != nil {

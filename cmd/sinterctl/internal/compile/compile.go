@@ -19,8 +19,9 @@ import (
 // Chain is a compiled chain.
 type Chain struct {
 	compiler.Program
-	Warnings []string
-	Files    []string // all that were read, or were named and could not be
+	Object   finding.Object
+	Findings finding.List // what there is to warn of
+	Files    []string     // all that were read, or were named and could not be
 	Took     Took
 }
 
@@ -48,7 +49,7 @@ func Allow(from *stores.Stores, urls []string) {
 	from.Allowed, from.Named = append([]string{}, urls...), "--store"
 }
 
-// Graph reads a chain, up to its graph of elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
+// Graph reads a chain, up to its graph of elements. The error has a line for everything that is wrong; with it, the chain has Object and Files alone.
 func Graph(in Input) (*Chain, error) { return graphOf(nil, nil, &tables.Memory{}, in) }
 
 func graphOf(memory *rules.Memory, from *stores.Stores, routes *tables.Memory, in Input) (*Chain, error) {
@@ -62,18 +63,19 @@ func graphOf(memory *rules.Memory, from *stores.Stores, routes *tables.Memory, i
 	if err != nil {
 		return read, err
 	}
+	read.Object = finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: sc.Namespace, Name: sc.Name}
 	g, more := compiler.Lower(sources(bundle, sc, routes))
 	findings = append(findings, bundle.Locate(more)...).Sorted()
 	if err := findings.Err(); err != nil {
 		return read, err
 	}
 	return &Chain{
-		Program: compiler.Program{Graph: g}, Files: bundle.Sources, Warnings: warnings(findings),
+		Program: compiler.Program{Graph: g}, Object: read.Object, Files: bundle.Sources, Findings: findings.Warnings(),
 		Took: Took{Read: time.Since(began)},
 	}, nil
 }
 
-// Files compiles a chain. With an error, the chain is good for its Files alone.
+// Files compiles a chain. With an error, the chain is good for its Object and Files alone.
 func Files(in Input) (*Chain, error) {
 	c, err := Graph(in)
 	if err != nil {
@@ -117,7 +119,7 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}
-	c := &Chain{Program: compiler.Program{Graph: g}, Warnings: warnings(findings.Sorted()), Took: Took{Read: time.Since(began)}}
+	c := &Chain{Program: compiler.Program{Graph: g}, Findings: findings.Sorted().Warnings(), Took: Took{Read: time.Since(began)}}
 	return c, c.synthesize(compiler.Synthesize)
 }
 
@@ -133,7 +135,7 @@ func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) er
 	}
 	c.Program = *p
 	for _, w := range c.Result.Warnings {
-		c.Warnings = append(c.Warnings, w.String())
+		c.Findings = append(c.Findings, finding.Finding{Severity: finding.Warning, Message: w.String()})
 	}
 	c.Took.Synthesize = time.Since(began)
 	return nil
@@ -174,7 +176,11 @@ func Interfaces(in Input) ([]string, error) {
 	return names, nil
 }
 
-func warnings(l finding.List) []string {
+// Warnings are the findings of the chain as lines for people.
+func (c *Chain) Warnings() []string { return Warnings(c.Findings) }
+
+// Warnings are those of a list as lines for people, who are told that they are warnings.
+func Warnings(l finding.List) []string {
 	var out []string
 	for _, f := range l.Warnings() {
 		f.Severity = finding.Error // said by whoever prints it

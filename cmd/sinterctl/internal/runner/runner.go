@@ -97,7 +97,7 @@ func (c Config) compile(session *compile.Session) (*compile.Chain, error) {
 	if err != nil {
 		return chain, err
 	}
-	for _, w := range chain.Warnings {
+	for _, w := range chain.Warnings() {
 		c.Say("warning: %s", w)
 	}
 	return chain, nil
