@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/bench"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/validate"
 )
 
@@ -19,6 +20,7 @@ func TestFieldsOfTheJSONAreDocumented(t *testing.T) {
 	}
 	for heading, printed := range map[string]any{
 		"## Findings of validate": validate.Report{},
+		"## Result of bench":      bench.Result{},
 	} {
 		t.Run(heading, func(t *testing.T) {
 			documented, printed := documentedFields(string(text), heading), fields("", reflect.TypeOf(printed))

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -34,29 +32,6 @@ type Config struct {
 	EAL         []string // further arguments of DPDK's environment layer
 	Log         io.Writer
 }
-
-// Result is a measurement.
-type Result struct {
-	CyclesPerPacket struct {
-		P10    float64 `json:"p10"`
-		Median float64 `json:"median"`
-		P90    float64 `json:"p90"`
-		Mean   float64 `json:"mean"`
-	} `json:"cycles_per_packet"`
-	TSCHz   uint64             `json:"tsc_hz"`
-	Stages  map[string]float64 `json:"stages"`
-	Packets uint64             `json:"packets"`
-	Sent    uint64             `json:"sent"`
-	Drops   []struct {
-		Reason  string `json:"reason"`
-		Packets uint64 `json:"packets"`
-	} `json:"drops"`
-
-	raw json.RawMessage
-}
-
-// MarshalJSON is the measurement as sinter-bench wrote it.
-func (r Result) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
 // Run measures.
 func Run(ctx context.Context, c Config) (*Result, error) {
@@ -86,15 +61,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("sinter-bench: %w", err)
 	}
-	r := &Result{raw: bytes.TrimSpace(out.Bytes())}
-	type plain Result // without MarshalJSON
-	if err := json.Unmarshal(r.raw, (*plain)(r)); err != nil {
-		return nil, fmt.Errorf("sinter-bench wrote no measurement: %w", err)
-	}
-	if r.Packets == 0 {
-		return nil, errors.New("sinter-bench measured no packet")
-	}
-	return r, nil
+	return parse(out.Bytes())
 }
 
 func (c Config) args(programFile, pcap string) []string {
