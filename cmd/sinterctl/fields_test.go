@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/bench"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/validate"
+	"github.com/sinter-nfv/sinter/dataplane/flows"
 )
 
 // Whoever writes a script goes by docs/cli.md, which has a table of fields for each of these.
@@ -21,6 +22,7 @@ func TestFieldsOfTheJSONAreDocumented(t *testing.T) {
 	for heading, printed := range map[string]any{
 		"## Findings of validate": validate.Report{},
 		"## Result of bench":      bench.Result{},
+		"### Lists for scripts":   flows.Tops{},
 	} {
 		t.Run(heading, func(t *testing.T) {
 			documented, printed := documentedFields(string(text), heading), fields("", reflect.TypeOf(printed))
