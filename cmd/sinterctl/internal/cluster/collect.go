@@ -124,7 +124,7 @@ func (k *collection) pods(ctx context.Context) []corev1.Pod {
 	if err != nil {
 		k.miss("pods of the data plane", err)
 	}
-	err = k.Client.List(ctx, &operator, client.MatchingLabels{"app.kubernetes.io/name": "sinter", v1alpha1.LabelComponent: "operator"})
+	err = k.Client.List(ctx, &operator, client.MatchingLabels{"app.kubernetes.io/part-of": "sinter", v1alpha1.LabelComponent: "operator"})
 	if err != nil {
 		k.miss("pods of the operator", err)
 	}

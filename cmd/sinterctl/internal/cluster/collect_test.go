@@ -74,7 +74,7 @@ func ticketWorld(t *testing.T) *world {
 		pod("lab", "office-0", map[string]string{v1alpha1.LabelChain: "office", v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane},
 			corev1.ContainerStatus{Name: "engine", RestartCount: 1}, corev1.ContainerStatus{Name: "mute"}),
 		pod("lab", "database", nil, corev1.ContainerStatus{Name: "db"}),
-		pod("sinter-system", "operator-1", map[string]string{"app.kubernetes.io/name": "sinter", v1alpha1.LabelComponent: "operator"}, corev1.ContainerStatus{Name: "operator"}),
+		pod("sinter-system", "operator-1", map[string]string{"app.kubernetes.io/name": "renamed", "app.kubernetes.io/part-of": "sinter", v1alpha1.LabelComponent: "operator"}, corev1.ContainerStatus{Name: "operator"}),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "password"}, StringData: map[string]string{"x": secret}},
 		event("lab", "placed", corev1.ObjectReference{APIVersion: "nfv.sinter.dev/v1alpha1", Kind: "ServiceChain", Name: "office", Namespace: "lab"}, "placed"),
 		event("lab", "started", corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "office-0", Namespace: "lab"}, "started"),

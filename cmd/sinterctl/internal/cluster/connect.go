@@ -28,11 +28,14 @@ import (
 
 // Flags choose the cluster, as kubectl's do.
 type Flags struct {
-	// Timeout of a request if the user gives none; empty: requests may take as long as they like.
+	// Timeout of a request if the user gives none; empty: requestTimeout.
 	Timeout   string
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
 }
+
+// requestTimeout is as long as a request may take. An API server that takes a connection and never answers would keep the command for ever.
+const requestTimeout = "30s"
 
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
@@ -40,7 +43,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "file that says how to reach clusters")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
-	names.Timeout.Default = cmp.Or(f.Timeout, names.Timeout.Default)
+	names.Timeout.Default = cmp.Or(f.Timeout, requestTimeout)
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
 }
 
@@ -107,12 +110,14 @@ func (p pods) Exec(ctx context.Context, pod client.ObjectKey, container string, 
 	url := p.set.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: true, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec).
 		URL()
+	config := rest.CopyConfig(p.config)
+	config.Timeout = 0 // it ends when the user wants it to
 	// WebSockets, or SPDY where an API server or a proxy before it knows no better.
-	sockets, err := remotecommand.NewWebSocketExecutor(p.config, http.MethodGet, url.String())
+	sockets, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, url.String())
 	if err != nil {
 		return err
 	}
-	spdy, err := remotecommand.NewSPDYExecutor(p.config, http.MethodPost, url)
+	spdy, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, url)
 	if err != nil {
 		return err
 	}
