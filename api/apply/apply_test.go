@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/apply"
@@ -17,8 +18,12 @@ import (
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		if at, ok := v.Addr().Interface().(*metav1.Time); ok {
+		switch at := v.Addr().Interface().(type) {
+		case *metav1.Time:
 			*at = metav1.Unix(int64(time.Hour/time.Second), 0)
+			return
+		case *resource.Quantity:
+			*at = resource.MustParse("7Mi")
 			return
 		}
 		for i := range v.NumField() {
@@ -77,12 +82,14 @@ func TestAnApplyConfigurationSetsWhatTheValueHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, status, chain := &v1alpha1.ChainInstanceSpec{}, &v1alpha1.ChainInstanceStatus{}, &v1alpha1.ServiceChainStatus{}
-			for _, v := range []any{spec, status, chain} {
+			function := &v1alpha1.NetworkFunctionStatus{}
+			for _, v := range []any{spec, status, chain, function} {
 				prepare(v)
 			}
 			same[configuration.ChainInstanceSpecApplyConfiguration](t, spec)
 			same[configuration.ChainInstanceStatusApplyConfiguration](t, status)
 			same[configuration.ServiceChainStatusApplyConfiguration](t, chain)
+			same[configuration.NetworkFunctionStatusApplyConfiguration](t, function)
 		})
 	}
 }

@@ -134,6 +134,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.NetworkFunctionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NetworkFunctionSpec"):
 		return &apiv1alpha1.NetworkFunctionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NetworkFunctionStatus"):
+		return &apiv1alpha1.NetworkFunctionStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NetworkRef"):
 		return &apiv1alpha1.NetworkRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PerSubscriber"):

@@ -17,7 +17,7 @@ type celRule struct {
 }
 
 var celEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(cel.Variable("self", cel.DynType))
+	return cel.NewEnv(cel.Variable("self", cel.DynType), quantities)
 })
 
 func (r *celRule) compile() error {

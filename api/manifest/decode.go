@@ -78,7 +78,13 @@ func (d *decoder) value(n *yaml.Node, s *schema, path string, line, depth int) a
 func (d *decoder) checkRules(v any, s *schema, path string, line int) {
 	for _, r := range s.Rules {
 		if message := r.violated(v); message != "" {
-			text, _ := v.(string)
+			var text string
+			switch v := v.(type) {
+			case string:
+				text = v
+			case int64:
+				text = strconv.FormatInt(v, 10)
+			}
 			d.fail(path, line, text, "%s", message)
 		}
 	}
@@ -236,7 +242,7 @@ func (d *decoder) scalar(n *yaml.Node, s *schema, path string, line int) any {
 
 func (d *decoder) integer(n *yaml.Node, s *schema, path string, line int) any {
 	var v int64
-	if err := n.Decode(&v); err != nil || s.Format != "int64" && v != int64(int32(v)) {
+	if err := n.Decode(&v); err != nil || s.Format != "int64" && s.Pattern != quantityPattern && v != int64(int32(v)) {
 		d.fail(path, line, n.Value, "is too large a number")
 		return nil
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// quantityPattern is that of every resource.Quantity. Ours are of bytes: rules leave out thousandths of bytes, and exponents, whose size nothing bounds.
+const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
 // form says in words what a pattern of the types asks for.
 type form struct {
 	must string
@@ -30,11 +33,10 @@ var forms = map[string]form{
 	`^([0-9]+(ms|s|m|h))+$`:                                                     {`must be a time span with its unit, like "30s" or "2h4m"`, times},
 	`^[0-9]+(\.[0-9]+)? ?([kMG]?bit/s|[kM]?pps)$`:                               {`must be a rate, like "10 Mbit/s" or "5 kpps"`, rates},
 	`^[0-9]+(k|Ki|[MG]i?)?$`:                                                    {`must be a number of bytes, or of packets if the rate is in packets, like "64Ki" or "1500"`, sizes},
-	`^[1-9][0-9]{0,4}(Mi|Gi)$`:                                                  {`must be memory in Mi or Gi, like "512Mi" or "2Gi"`, sizes},
-	`^([1-9][0-9]{0,2}Gi|([2468]|[1-9][0-9]{0,3}[02468])Mi)$`:                   {`must be hugepages of 2 MiB: an even number of Mi, or Gi, like "512Mi" or "2Gi"`, sizes},
-	`^/[!-~]*$`:                      {`must be the path of a URL, like "/healthz"`, func(v string) []string { return []string{"/" + v} }},
-	`^https?://[^/@?#\s]+/[^?#\s]+$`: {`must be the URL of an object, like "https://routes.example.net/full.txt.gz", without user, "?" and "#"`, nil},
-	`^[0-9a-f]{64}$`:                 {`must be a SHA-256 of 64 lower-case hexadecimal digits, as sha256sum prints it`, lowerCase},
+	quantityPattern:                                                             {`must be an amount of memory, like "512Mi" or "2Gi"`, sizes},
+	`^/[!-~]*$`:                                                                 {`must be the path of a URL, like "/healthz"`, func(v string) []string { return []string{"/" + v} }},
+	`^https?://[^/@?#\s]+/[^?#\s]+$`:                                            {`must be the URL of an object, like "https://routes.example.net/full.txt.gz", without user, "?" and "#"`, nil},
+	`^[0-9a-f]{64}$`:                                                            {`must be a SHA-256 of 64 lower-case hexadecimal digits, as sha256sum prints it`, lowerCase},
 	// Status, which users do not write.
 	`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`: {`must be a reason of a condition, like "NoHugepages"`, nil},
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`: {`must be the type of a condition, like "Ready"`, nil},

@@ -11,6 +11,10 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=nf,categories=sinter
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.kind`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Chains",type=integer,JSONPath=`.status.chains`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NetworkFunction struct {
 	metav1.TypeMeta `json:",inline"`
@@ -25,8 +29,29 @@ type NetworkFunction struct {
 
 	// Status is what the operator observed.
 	// +optional
-	Status Status `json:"status,omitempty,omitzero"`
+	Status NetworkFunctionStatus `json:"status,omitempty,omitzero"`
 }
+
+// NetworkFunctionStatus is what the operator observed. The condition Ready tells whether all chains that refer to the function run what it says now.
+type NetworkFunctionStatus struct {
+	Status `json:",inline"`
+
+	// Kind is the kind of the function, the name of the field of the spec that is set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// Chains is the number of chains that refer to the function.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Chains int32 `json:"chains"`
+}
+
+// Reasons of a NetworkFunction's condition Ready, beside Forwarding, Pinned and those of a chain's.
+const (
+	ReasonNotUsed = "NotUsed" // no chain refers to the function
+	ReasonPending = "Pending" // a chain has not taken over the function's newest generation yet
+)
 
 // NetworkFunctionList is a list of network functions.
 //
@@ -89,6 +114,29 @@ type FunctionKinds struct {
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=262144
 type ClickConfiguration string
+
+// Kind is the name of the field that is set; empty: none is.
+func (f *FunctionKinds) Kind() string {
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{
+		{"firewall", f.Firewall != nil},
+		{"router", f.Router != nil},
+		{"napt", f.NAPT != nil},
+		{"monitor", f.Monitor != nil},
+		{"rateLimiter", f.RateLimiter != nil},
+		{"loadBalancer", f.LoadBalancer != nil},
+		{"inspect", f.Inspect != nil},
+		{"elements", f.Elements != nil},
+		{"click", f.Click != ""},
+	} {
+		if k.set {
+			return k.name
+		}
+	}
+	return ""
+}
 
 // ConfigMaps are the keys of ConfigMaps that the function takes texts from.
 func (f *FunctionKinds) ConfigMaps() iter.Seq[*ConfigMapKeyRef] {

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
 
 // Scaling is how many instances and cores a chain has. An instance has its cores to itself, and
 // their number cannot change while it runs. So it owns maxCores from the start.
@@ -101,25 +104,31 @@ type Resources struct {
 	// Hugepages of 2 MiB for packet buffers, tables and sessions.
 	// +optional
 	// +kubebuilder:default="512Mi"
-	Hugepages HugepagesSize `json:"hugepages,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9.]{1,15}([kMGT]|[KMGT]i)?$') && quantity(string(self)).asApproximateFloat() >= 2097152.0 && quantity(string(self)).asApproximateFloat() <= 1099511627776.0 && double(int(quantity(string(self)).asApproximateFloat()) / 2097152 * 2097152) == quantity(string(self)).asApproximateFloat()",message="must be whole pages of 2 MiB, at most 1Ti: an even number of Mi, or Gi"
+	Hugepages resource.Quantity `json:"hugepages,omitempty,omitzero"`
 
 	// Memory for everything else.
 	// +optional
 	// +kubebuilder:default="256Mi"
-	Memory MemorySize `json:"memory,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9.]{1,15}([kMGT]|[KMGT]i)?$') && quantity(string(self)).asApproximateFloat() >= 1048576.0 && quantity(string(self)).asApproximateFloat() <= 10995116277760.0",message="must be from 1Mi to 10Ti, without exponent, like 512Mi or 2Gi"
+	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 }
 
-// MemorySize is an amount of memory ("256Mi", "1Gi").
-// +kubebuilder:validation:MinLength=3
-// +kubebuilder:validation:MaxLength=7
-// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,4}(Mi|Gi)$`
-type MemorySize string
+// EngineHugepages is the hugepages of each instance; where nothing is said, the schema's default.
+func (r *Resources) EngineHugepages() resource.Quantity {
+	if r.Hugepages.IsZero() {
+		return resource.MustParse("512Mi")
+	}
+	return r.Hugepages.DeepCopy()
+}
 
-// HugepagesSize is an amount of memory in whole pages of 2 MiB ("512Mi", "1Gi").
-// +kubebuilder:validation:MinLength=3
-// +kubebuilder:validation:MaxLength=7
-// +kubebuilder:validation:Pattern=`^([1-9][0-9]{0,2}Gi|([2468]|[1-9][0-9]{0,3}[02468])Mi)$`
-type HugepagesSize string
+// EngineMemory is the memory of each instance's engine beside its hugepages; where nothing is said, the schema's default.
+func (r *Resources) EngineMemory() resource.Quantity {
+	if r.Memory.IsZero() {
+		return resource.MustParse("256Mi")
+	}
+	return r.Memory.DeepCopy()
+}
 
 // Rollout is how instances get a new program, one after the other.
 type Rollout struct {

@@ -102,10 +102,20 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Cores int32 `json:"cores,omitempty"`
 
+	// DesiredInstances is the number of data-plane pods that there should be: what the spec asks for, or with maxInstances, what the load needs.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DesiredInstances int32 `json:"desiredInstances"`
+
 	// Instances is the number of data-plane pods that run.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Instances int32 `json:"instances,omitempty"`
+	Instances int32 `json:"instances"`
+
+	// Selector is the label selector of the data-plane pods, as text; the scale subresource has it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Selector string `json:"selector,omitempty"`
 
 	// Program is the ChainProgram that all instances run.
 	// +optional

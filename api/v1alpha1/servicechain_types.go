@@ -10,15 +10,17 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.scaling.instances,statuspath=.status.desiredInstances,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=chain,categories=sinter
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Classes",type=integer,JSONPath=`.status.classes`
-// +kubebuilder:printcolumn:name="Cores",type=integer,JSONPath=`.status.cores`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredInstances`
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances`
+// +kubebuilder:printcolumn:name="Cores",type=integer,JSONPath=`.status.cores`
+// +kubebuilder:printcolumn:name="Classes",type=integer,JSONPath=`.status.classes`
 // +kubebuilder:printcolumn:name="Mpps",type=string,JSONPath=`.status.mpps`
 // +kubebuilder:printcolumn:name="Drops/s",type=integer,JSONPath=`.status.dropRate`
 // +kubebuilder:printcolumn:name="Program",type=string,priority=1,JSONPath=`.status.program`
-// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="the chain's name must have at most 52 characters: programs, instances and pods are named after it"
 type ServiceChain struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
@@ -139,8 +140,9 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Pods: o.pods,
 		Recorder: mgr.GetEventRecorder("sinter-" + chaininstance.Name),
 	}
+	functions := &networkfunction.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Judged: chains.Judged}
 	ready := healthz.Ping
-	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers))
+	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers), functions.SetupWithManager(mgr))
 	if o.webhookCertPath != "" {
 		err = errors.Join(err, webhook.Setup(mgr, o.policy, from))
 		ready = mgr.GetWebhookServer().StartedChecker()

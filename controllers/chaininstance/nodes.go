@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,8 +64,7 @@ func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, e
 
 // requestOf is what an instance needs.
 func requestOf(i *v1alpha1.ChainInstance, siblings []corev1.Pod) placement.Request {
-	hugepages := quantity(string(i.Spec.Resources.Hugepages), "512Mi")
-	memory := quantity(string(i.Spec.Resources.Memory), "256Mi")
+	hugepages, memory := i.Spec.Resources.EngineHugepages(), i.Spec.Resources.EngineMemory()
 	memory.Add(agentResourcesOf(&i.Spec)[corev1.ResourceMemory])
 	req := placement.Request{
 		Node: i.Spec.Placement.NodeName, Selector: i.Spec.Placement.NodeSelector, Cores: int(i.Spec.Cores), Memory: memory.Value(), Candidates: 2,
@@ -164,8 +164,9 @@ func (f *nodeFacts) Ask(i int) placement.Node {
 	}
 	for name, q := range free {
 		if size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
-			page := quantity(size, "0")
-			out.FreeHugepages[page.Value()] = q.Value()
+			if page, err := resource.ParseQuantity(size); err == nil {
+				out.FreeHugepages[page.Value()] = q.Value()
+			}
 		} else if strings.Contains(string(name), "/") {
 			out.FreeDevices[string(name)] = q.Value()
 		}

@@ -244,8 +244,8 @@ func mtuOf(spec *v1alpha1.ChainInstanceSpec) (largest int32) {
 func engineResources(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceRequirements {
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:                     *resource.NewQuantity(int64(spec.Cores), resource.DecimalSI),
-		corev1.ResourceMemory:                  quantity(string(spec.Resources.Memory), "256Mi"),
-		corev1.ResourceHugePagesPrefix + "2Mi": quantity(string(spec.Resources.Hugepages), "512Mi"),
+		corev1.ResourceMemory:                  spec.Resources.EngineMemory(),
+		corev1.ResourceHugePagesPrefix + "2Mi": spec.Resources.EngineHugepages(),
 	}
 	r := corev1.ResourceRequirements{Requests: list}
 	for _, n := range spec.Interfaces {
@@ -260,14 +260,6 @@ func engineResources(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceRequiremen
 	}
 	r.Limits = list.DeepCopy()
 	return r
-}
-
-func quantity(text, otherwise string) resource.Quantity {
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		return resource.MustParse(otherwise)
-	}
-	return q
 }
 
 // EngineCapabilities are what the engine of an instance needs beyond none.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -20,7 +21,7 @@ func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstan
 		}},
 		Spec: v1alpha1.ChainInstanceSpec{
 			Chain: "edge", Program: "edge-1", Cores: 2, Interfaces: interfaces,
-			Resources: v1alpha1.Resources{Hugepages: "1Gi", Memory: "256Mi"},
+			Resources: v1alpha1.Resources{Hugepages: resource.MustParse("1Gi"), Memory: resource.MustParse("256Mi")},
 		},
 	}
 }

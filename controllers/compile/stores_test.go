@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -104,12 +106,15 @@ func TestTablesThatTheEngineHasNoRoomForAreRefused(t *testing.T) {
 	}
 	stored := func(*v1alpha1.StoreObject) ([]byte, error) { return []byte(hosts.String()), nil }
 	chain := routed(t, "")
-	for memory, want := range map[v1alpha1.MemorySize]string{
+	for memory, want := range map[string]string{
 		"":      `spec.resources.memory: "256Mi": an engine needs up to 264 MiB for the chain's tables of routes; give it 320Mi at least`,
 		"256Mi": `spec.resources.memory: "256Mi": an engine needs`,
 		"320Mi": "",
 	} {
-		chain.Spec.Resources.Memory = memory
+		chain.Spec.Resources.Memory = resource.Quantity{}
+		if memory != "" {
+			chain.Spec.Resources.Memory = resource.MustParse(memory)
+		}
 		if got := compile.Chain(chain, compile.Inputs{Stored: stored}); (got.Program != nil) != (want == "") || !strings.Contains(got.Message, want) {
 			t.Errorf("with %q: %s; want %q", memory, got.Message, want)
 		}
@@ -118,7 +123,7 @@ func TestTablesThatTheEngineHasNoRoomForAreRefused(t *testing.T) {
 	for i := range 600_000 {
 		fmt.Fprintf(&hosts, "%d.%d.%d.7/32\n", 20+i/65536, i/256%256, i%256)
 	}
-	chain.Spec.Resources.Memory = "64Gi"
+	chain.Spec.Resources.Memory = resource.MustParse("64Gi")
 	if got := compile.Chain(chain, compile.Inputs{Stored: stored}); got.Program != nil || !strings.Contains(got.Message, "a table of routes takes 590 MiB in an engine, and may take 512") {
 		t.Errorf("600,000 hosts far from each other: %s; want a refusal", got.Message)
 	}

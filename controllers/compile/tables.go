@@ -3,8 +3,6 @@ package compile
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
@@ -29,13 +27,7 @@ func agentMemory(bytes int) int32 {
 
 // checkEngineMemory tells whether a chain's engines have room for its tables of routes. An engine that had not would be killed.
 func checkEngineMemory(c *v1alpha1.ServiceChain, tables []*fib.Table) *finding.Finding {
-	has := resource.MustParse("256Mi") // the default
-	if m := c.Spec.Resources.Memory; m != "" {
-		var err error
-		if has, err = resource.ParseQuantity(string(m)); err != nil {
-			return nil // the schema refuses it
-		}
-	}
+	has := c.Spec.Resources.EngineMemory()
 	largest, sum := 0, 0
 	for _, t := range tables {
 		n := t.EngineBytes()

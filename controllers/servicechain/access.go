@@ -70,11 +70,7 @@ func (r *Reconciler) ensureBinding(ctx context.Context, s *scope) error {
 // how many may go is counted for the cluster's own workloads only. An instance that is not ready forwards nothing, and
 // keeps no node from being drained.
 func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
-	instances := s.Chain.Spec.Scaling.Instances
-	if s.Chain.Spec.Scaling.Shared() {
-		instances = max(instances, int32(len(s.Instances)))
-	}
-	rest, always := intstr.FromInt32(max(instances-1, 0)), policyv1.AlwaysAllow
+	rest, always := intstr.FromInt32(max(s.Desired()-1, 0)), policyv1.AlwaysAllow
 	selected := map[string]string{v1alpha1.LabelChain: s.Chain.Name}
 	want := policyac.PodDisruptionBudget(v1alpha1.DataPlaneName(s.Chain.Name), s.Chain.Namespace).
 		WithLabels(desired.Labels(s.Chain)).WithOwnerReferences(desired.Owns(s.Chain)).

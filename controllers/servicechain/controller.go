@@ -57,6 +57,12 @@ type Reconciler struct {
 	scalers  capacity.Scalers
 	written  memory.Written
 	losses   memory.Losses
+	judged   memory.Judged
+}
+
+// Judged tells whether a chain's status is about a function as it is here. The answer is no after a restart, until the chain has been reconciled.
+func (r *Reconciler) Judged(chain types.NamespacedName, f *v1alpha1.NetworkFunction) bool {
+	return r.judged.Is(chain, f)
 }
 
 // The user's objects are read, and only the status of chains is written.
@@ -97,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		r.scalers.Forget(req.NamespacedName)
 		r.written.Forget(req.NamespacedName)
 		r.losses.Forget(req.NamespacedName)
+		r.judged.Forget(req.NamespacedName)
 	}
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
@@ -57,7 +58,8 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 	}
 	chains := &servicechain.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-servicechain")}
 	instances := &chaininstance.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-chaininstance"), Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
-	for _, err := range []error{chains.SetupWithManager(mgr, 4), instances.SetupWithManager(mgr, 4)} {
+	functions := &networkfunction.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Judged: chains.Judged}
+	for _, err := range []error{chains.SetupWithManager(mgr, 4), instances.SetupWithManager(mgr, 4), functions.SetupWithManager(mgr)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,11 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/apply"
 	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/words"
 )
 
@@ -32,7 +34,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	key := client.ObjectKeyFromObject(s.Chain)
 	s.Status.LostSessions = r.losses.Total(key, s.Chain.Status.LostSessions, s.lost)
 	if equality.Semantic.DeepEqual(&s.Chain.Status, s.Status) {
-		r.losses.Said(key, s.lost)
+		r.said(key, s)
 		return nil
 	}
 	fields, err := apply.From[configuration.ServiceChainStatusApplyConfiguration](s.Status)
@@ -46,7 +48,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	next := s.Chain.DeepCopy()
 	next.Status, next.ResourceVersion = *s.Status, *o.ResourceVersion
 	r.written.Put(key, next)
-	r.losses.Said(key, s.lost)
+	r.said(key, s)
 	for _, c := range s.Status.Conditions {
 		before := meta.FindStatusCondition(s.Chain.Status.Conditions, c.Type)
 		if before != nil && before.Status == c.Status && before.Reason == c.Reason && (c.Type != v1alpha1.ConditionSynthesized || before.Message == c.Message) {
@@ -65,6 +67,14 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		r.event(s, nil, warning, "SessionsLost", "Report", "%d sessions were lost because an engine died or a pod was replaced", n)
 	}
 	return nil
+}
+
+// said remembers what the status says now.
+func (r *Reconciler) said(key types.NamespacedName, s *scope) {
+	r.losses.Said(key, s.lost)
+	if s.Found.Synthesized != nil {
+		r.judged.Put(key, compile.Used(s.Chain, s.sources.Functions))
+	}
 }
 
 // event tells a decision about the chain.

@@ -24,11 +24,12 @@ import (
 	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
+	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
-// world is a namespace with the two controllers, called by hand, and a test that plays
+// world is a namespace with the three controllers, called by hand, and a test that plays
 // scheduler, kubelet and agents.
 type world struct {
 	*testing.T
@@ -37,6 +38,7 @@ type world struct {
 	clock     *testingclock.FakePassiveClock
 	chains    *servicechain.Reconciler
 	instances *chaininstance.Reconciler
+	functions *networkfunction.Reconciler
 
 	frozen *frozen // what the controllers see of chains and programs; nil: what there is
 	broken string  // what the API server does not let the controllers do, such as "delete *v1alpha1.ChainInstance edge-1"; empty: nothing
@@ -60,6 +62,7 @@ func newWorld(t *testing.T) *world {
 	watched := interceptor.NewClient(c, w.cached(w.counting()))
 	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Stores: source.NewStores()}
 	w.instances = &chaininstance.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
+	w.functions = &networkfunction.Reconciler{Client: watched, Clock: w.clock, Judged: w.chains.Judged}
 	return w
 }
 
@@ -181,6 +184,12 @@ func (w *world) reconcile() {
 	w.must(w.client.List(w.Context(), &instances, client.InNamespace(w.namespace)))
 	for _, i := range instances.Items {
 		_, err := w.instances.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
+		w.must(err)
+	}
+	var functions v1alpha1.NetworkFunctionList
+	w.must(w.client.List(w.Context(), &functions, client.InNamespace(w.namespace)))
+	for _, f := range functions.Items {
+		_, err := w.functions.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&f)})
 		w.must(err)
 	}
 }

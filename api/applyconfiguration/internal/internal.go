@@ -757,8 +757,6 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 3
-- name: com.github.sinter-nfv.sinter.api.v1alpha1.HugepagesSize
-  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ICMPErrorElement
   map:
     fields:
@@ -1193,8 +1191,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
-- name: com.github.sinter-nfv.sinter.api.v1alpha1.MemorySize
-  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Meter
   map:
     fields:
@@ -1478,7 +1474,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionSpec
     - name: status
       type:
-        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Status
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionStatus
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionSpec
   map:
     fields:
@@ -1509,6 +1505,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: router
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Router
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionStatus
+  map:
+    fields:
+    - name: chains
+      type:
+        scalar: numeric
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: kind
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkRef
   map:
     fields:
@@ -1669,11 +1685,11 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: hugepages
       type:
-        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HugepagesSize
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
       default: 512Mi
     - name: memory
       type:
-        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.MemorySize
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
       default: 256Mi
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ReversePath
   scalar: string
@@ -1962,6 +1978,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cores
       type:
         scalar: numeric
+    - name: desiredInstances
+      type:
+        scalar: numeric
     - name: dropRate
       type:
         scalar: numeric
@@ -1989,6 +2008,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rollout
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RolloutStatus
+    - name: selector
+      type:
+        scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
@@ -2174,6 +2196,16 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: io.k8s.api.core.v1.TolerationOperator
   scalar: string
+- name: io.k8s.apimachinery.pkg.api.resource.Quantity
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

@@ -21,7 +21,7 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 		FlowMemoryMiB:  p.Spec.FlowMemoryMiB,
 		Interfaces:     bindings,
 		Placement:      *c.Spec.Placement.DeepCopy(),
-		Resources:      c.Spec.Resources,
+		Resources:      *c.Spec.Resources.DeepCopy(),
 	}
 	if !spec.Shared { // the instance has state of its own: all shards
 		spec.Groups = Groups(Dealt(0, 1), min(working, b.MaxCores))

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/fleet"
@@ -278,12 +279,23 @@ func (s *View) sumUp() {
 			s.Status.Instances++
 		}
 	}
+	s.Status.DesiredInstances = s.Desired()
+	s.Status.Selector = labels.SelectorFromSet(labels.Set{v1alpha1.LabelChain: s.Chain.Name, v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane}).String()
 	if p := s.Program(s.Status.Program); p != nil {
 		s.Status.Classes = p.Spec.Classes
 	}
 	s.Status.PacketRate = steady(s.Chain.Status.PacketRate, packets)
 	s.Status.DropRate = steady(s.Chain.Status.DropRate, drops)
 	s.Status.Mpps = fmt.Sprintf("%.2f", float64(s.Status.PacketRate)/1e6)
+}
+
+// Desired is the number of instances that there should be.
+func (s *View) Desired() int32 {
+	n := s.Chain.Spec.Scaling.Instances
+	if s.Chain.Spec.Scaling.Shared() { // the load decides
+		n = max(n, int32(len(s.Instances)))
+	}
+	return n
 }
 
 // steady keeps a rate as it was said unless it differs by more than a tenth: a status

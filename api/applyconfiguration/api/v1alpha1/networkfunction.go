@@ -22,7 +22,7 @@ type NetworkFunctionApplyConfiguration struct {
 	// Spec is the function.
 	Spec *NetworkFunctionSpecApplyConfiguration `json:"spec,omitempty"`
 	// Status is what the operator observed.
-	Status *StatusApplyConfiguration `json:"status,omitempty"`
+	Status *NetworkFunctionStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // NetworkFunction constructs a declarative configuration of the NetworkFunction type for use with
@@ -248,7 +248,7 @@ func (b *NetworkFunctionApplyConfiguration) WithSpec(value *NetworkFunctionSpecA
 // WithStatus sets the Status field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Status field is set to the value of the last call.
-func (b *NetworkFunctionApplyConfiguration) WithStatus(value *StatusApplyConfiguration) *NetworkFunctionApplyConfiguration {
+func (b *NetworkFunctionApplyConfiguration) WithStatus(value *NetworkFunctionStatusApplyConfiguration) *NetworkFunctionApplyConfiguration {
 	b.Status = value
 	return b
 }

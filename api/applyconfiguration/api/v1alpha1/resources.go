@@ -3,7 +3,7 @@
 package v1alpha1
 
 import (
-	apiv1alpha1 "github.com/sinter-nfv/sinter/api/v1alpha1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
 )
 
 // ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
@@ -12,9 +12,9 @@ import (
 // Resources of an instance in addition to its cores.
 type ResourcesApplyConfiguration struct {
 	// Hugepages of 2 MiB for packet buffers, tables and sessions.
-	Hugepages *apiv1alpha1.HugepagesSize `json:"hugepages,omitempty"`
+	Hugepages *resource.Quantity `json:"hugepages,omitempty"`
 	// Memory for everything else.
-	Memory *apiv1alpha1.MemorySize `json:"memory,omitempty"`
+	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
 // ResourcesApplyConfiguration constructs a declarative configuration of the Resources type for use with
@@ -26,7 +26,7 @@ func Resources() *ResourcesApplyConfiguration {
 // WithHugepages sets the Hugepages field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Hugepages field is set to the value of the last call.
-func (b *ResourcesApplyConfiguration) WithHugepages(value apiv1alpha1.HugepagesSize) *ResourcesApplyConfiguration {
+func (b *ResourcesApplyConfiguration) WithHugepages(value resource.Quantity) *ResourcesApplyConfiguration {
 	b.Hugepages = &value
 	return b
 }
@@ -34,7 +34,7 @@ func (b *ResourcesApplyConfiguration) WithHugepages(value apiv1alpha1.HugepagesS
 // WithMemory sets the Memory field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Memory field is set to the value of the last call.
-func (b *ResourcesApplyConfiguration) WithMemory(value apiv1alpha1.MemorySize) *ResourcesApplyConfiguration {
+func (b *ResourcesApplyConfiguration) WithMemory(value resource.Quantity) *ResourcesApplyConfiguration {
 	b.Memory = &value
 	return b
 }

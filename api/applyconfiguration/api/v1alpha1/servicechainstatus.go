@@ -16,8 +16,12 @@ type ServiceChainStatusApplyConfiguration struct {
 	Classes *int32 `json:"classes,omitempty"`
 	// Cores is the number of cores that the instances own.
 	Cores *int32 `json:"cores,omitempty"`
+	// DesiredInstances is the number of data-plane pods that there should be: what the spec asks for, or with maxInstances, what the load needs.
+	DesiredInstances *int32 `json:"desiredInstances,omitempty"`
 	// Instances is the number of data-plane pods that run.
 	Instances *int32 `json:"instances,omitempty"`
+	// Selector is the label selector of the data-plane pods, as text; the scale subresource has it.
+	Selector *string `json:"selector,omitempty"`
 	// Program is the ChainProgram that all instances run.
 	Program *string `json:"program,omitempty"`
 	// PacketRate is the number of packets that all instances receive per second.
@@ -78,11 +82,27 @@ func (b *ServiceChainStatusApplyConfiguration) WithCores(value int32) *ServiceCh
 	return b
 }
 
+// WithDesiredInstances sets the DesiredInstances field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DesiredInstances field is set to the value of the last call.
+func (b *ServiceChainStatusApplyConfiguration) WithDesiredInstances(value int32) *ServiceChainStatusApplyConfiguration {
+	b.DesiredInstances = &value
+	return b
+}
+
 // WithInstances sets the Instances field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Instances field is set to the value of the last call.
 func (b *ServiceChainStatusApplyConfiguration) WithInstances(value int32) *ServiceChainStatusApplyConfiguration {
 	b.Instances = &value
+	return b
+}
+
+// WithSelector sets the Selector field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Selector field is set to the value of the last call.
+func (b *ServiceChainStatusApplyConfiguration) WithSelector(value string) *ServiceChainStatusApplyConfiguration {
+	b.Selector = &value
 	return b
 }
 

@@ -117,13 +117,10 @@ func (n node) refuses(p *v1alpha1.Placement) string {
 
 // least is what the least demanding chain needs; without chains, what one does that says nothing of it.
 func (i *inspection) least() need {
-	out := need{resource.MustParse("512Mi"), 1}
+	out := need{(&v1alpha1.Resources{}).EngineHugepages(), 1}
 	for k := range i.chains {
 		s := &i.chains[k].Spec
-		hugepages, err := resource.ParseQuantity(string(s.Resources.Hugepages))
-		if err != nil {
-			hugepages = resource.MustParse("512Mi")
-		}
+		hugepages := s.Resources.EngineHugepages()
 		cores := int64(max(1, s.Scaling.MinCores, s.Scaling.MaxCores))
 		if k == 0 {
 			out = need{hugepages, cores}
