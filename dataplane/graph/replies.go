@@ -104,8 +104,16 @@ func (s *replySearch) outwards() (found bool) {
 // budget is spent, it says that it found one: nothing is known to be wrong.
 func (s *replySearch) search(c *element.Classifier, p headerspace.Filter, first int, judge func(part, rule headerspace.Filter) bool) (found bool) {
 	for i := first; i < len(c.Rules); i++ {
+		rest, next := s.pass(c, p, i)
+		if next > i {
+			if rest, possible := rest.Feasible(); possible {
+				p, i = rest, next-1
+				continue
+			}
+			return false
+		}
 		for _, f := range c.Rules[i].Filters {
-			if s.left--; s.left < 0 {
+			if s.left -= cost(p); s.left < 0 {
 				return true
 			}
 			if !p.Overlaps(f) {
@@ -127,4 +135,52 @@ func (s *replySearch) search(c *element.Classifier, p headerspace.Filter, first 
 		}
 	}
 	return c.Default == firewallAccepts && judge(p, headerspace.Filter{})
+}
+
+// pass is what rules from first on leave of p that drop, as long as they ask more than p in one field alone, the same for all, and the first rule behind
+// them. They are taken away together: one by one, each would copy what those before it left, and lists of addresses to block have many thousands.
+func (s *replySearch) pass(c *element.Classifier, p headerspace.Filter, first int) (rest headerspace.Filter, next int) {
+	var in headerspace.Field
+	var gone []headerspace.Interval
+	for next = first; next < len(c.Rules) && c.Rules[next].Out != firewallAccepts && len(c.Rules[next].Filters) == 1; next++ {
+		s.left--
+		f := &c.Rules[next].Filters[0]
+		if !p.Overlaps(*f) {
+			continue
+		}
+		field, ok := narrows(&p, f)
+		if !ok || len(gone) > 0 && field != in {
+			break
+		}
+		in, gone = field, append(gone, f.Get(field).Intervals()...)
+	}
+	if len(gone) == 0 {
+		return p, next
+	}
+	return p.With(in, p.Get(in).Subtract(headerspace.NewSet(gone...))), next
+}
+
+// narrows is the one field in which f asks more than p; ok is false if it does in none, or several.
+func narrows(p, f *headerspace.Filter) (field headerspace.Field, ok bool) {
+	for g := range headerspace.NumFields {
+		if f.Any(g) || p.Ref(g) == f.Ref(g) || p.Get(g).SubsetOf(f.Get(g)) {
+			continue
+		}
+		if ok {
+			return 0, false
+		}
+		field, ok = g, true
+	}
+	return field, ok
+}
+
+// cost is about what it takes to look at a rule and take it away from p, in looks at a rule.
+func cost(p headerspace.Filter) int {
+	n := 1
+	for g := range headerspace.NumFields {
+		if r := p.Ref(g); r != nil {
+			n += len(r.Intervals()) / 2
+		}
+	}
+	return n
 }
