@@ -54,7 +54,7 @@ func Filter(m *v1alpha1.Match) (headerspace.Filter, []Problem) {
 }
 
 // maxCombinations is how many ranges of addresses and ports, each with each, one match may have: a classifier has a box for each. All rules
-// of a chain share 4,194,304.
+// of a chain share four times as many.
 const maxCombinations = 1 << 20
 
 // combinations refuses what would be too many. They are counted, not made: 10 KB of text can ask for 4 billion.

@@ -25,6 +25,7 @@ type emitter struct {
 	keys       map[string]int32 // of the segment at work: numbers what classes do
 	shapes     []boxes.Shape    // of the segment at work
 	narrow     []boxes.Shape    // of its table at work
+	room       int              // boxes that tables may have yet
 	generators map[int]uint32   // by node
 	reasons    map[string]uint32
 }
@@ -32,7 +33,7 @@ type emitter struct {
 func emit(w *walker) (*Result, error) {
 	e := &emitter{
 		w: w, p: &programpb.Program{Schema: program.SchemaVersion, Chain: w.g.Chain, IcmpRate: DefaultICMPRate, Counters: w.counters.names},
-		generators: map[int]uint32{}, reasons: map[string]uint32{},
+		generators: map[int]uint32{}, reasons: map[string]uint32{}, room: boxes.Most,
 	}
 	e.r = &Result{Program: e.p, graph: w.g}
 	e.interfaces()
@@ -126,14 +127,16 @@ func (e *emitter) lower(s *segment, common boxes.Commons, list leaves, out *prog
 		return e.lowerAgain(s, list, out, classes)
 	}
 	order, times := orderOf(list), list.times(len(e.shapes))
-	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, times, classes); err != nil {
+	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, times, classes, e.room); err != nil {
 		return nil, err
 	}
+	e.room -= len(out.Table.Classes)
 	if common != (boxes.Commons{}) {
-		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, times, classes); err != nil {
+		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, times, classes, e.room); err != nil {
 			return nil, err
 		}
 		boxes.Unite(out.Low) // packets whose TTL ends differ little
+		e.room -= len(out.Low.Classes)
 	}
 	return perClass, nil
 }
@@ -377,18 +380,20 @@ func (e *emitter) lowerAgain(s *segment, list leaves, out *programpb.Segment, cl
 			}
 		}
 	}
-	if k.table, perClass, err = before.table.Again(e.shapes, was, classes, k.common.Narrow); err != nil {
+	if k.table, perClass, err = before.table.Again(e.shapes, was, classes, e.room, k.common.Narrow); err != nil {
 		return nil, err
 	}
 	out.Table = k.table.Table
+	e.room -= len(out.Table.Classes)
 	if k.common == (boxes.Commons{}) {
 		return perClass, nil
 	}
-	if k.low, _, err = before.low.Again(e.shapes, was, classes, k.common.Others); err != nil {
+	if k.low, _, err = before.low.Again(e.shapes, was, classes, e.room, k.common.Others); err != nil {
 		return nil, err
 	}
 	out.Low = k.low.Table
 	n := len(out.Low.Classes)
+	e.room -= n
 	if boxes.Unite(out.Low); len(out.Low.Classes) != n {
 		k.low = nil // its rows moved
 	}

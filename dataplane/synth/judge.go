@@ -152,7 +152,7 @@ func tableOf(rules []element.Rule) (*programpb.Table, error) {
 			}
 		}
 	}
-	t, _, err := boxes.Table(boxes.CommonPackets(shapes).Narrow(shapes, nil), order, make([]int32, len(shapes)), 1)
+	t, _, err := boxes.Table(boxes.CommonPackets(shapes).Narrow(shapes, nil), order, make([]int32, len(shapes)), 1, boxes.Most)
 	return t, err
 }
 

@@ -28,14 +28,14 @@ func TestAShapeOfTooManyBoxesIsRefusedBeforeTheyAreMade(t *testing.T) {
 		f = f.With(field, every(n))
 	}
 	shapes := []boxes.Shape{{Filter: f, Class: 0}, {Filter: headerspace.Filter{}, Class: 1}}
-	const want = "boxes in one classifier"
+	const want = "boxes in the chain's classifiers"
 	order := func(yield func(int, []boxes.Range) bool) { _ = yield(0, nil) && yield(1, nil) }
-	if _, _, err := boxes.Table(shapes, order, []int32{1, 1}, 2); err == nil || !strings.Contains(err.Error(), want) {
+	if _, _, err := boxes.Table(shapes, order, []int32{1, 1}, 2, boxes.Most); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a table: %v, want %q", err, want)
 	}
 	var none *boxes.Lowered
 	whole := func(shapes, out []boxes.Shape) []boxes.Shape { return append(out, shapes...) }
-	if _, _, err := none.Again(shapes, nil, 2, whole); err == nil || !strings.Contains(err.Error(), want) {
+	if _, _, err := none.Again(shapes, nil, 2, boxes.Most, whole); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a table that is lowered again: %v, want %q", err, want)
 	}
 }

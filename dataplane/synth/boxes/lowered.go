@@ -30,13 +30,13 @@ type asks struct {
 
 // Again is Table for shapes that each have one filter, of which narrow gives the packets that the table is for. was gives for each shape its place
 // among those that l was lowered from, if it is the same; -1: it is new. Nil l: all are.
-func (l *Lowered) Again(shapes []Shape, was []int32, nClasses int, narrow func(shapes, out []Shape) []Shape) (*Lowered, []int, error) {
+func (l *Lowered) Again(shapes []Shape, was []int32, nClasses, room int, narrow func(shapes, out []Shape) []Shape) (*Lowered, []int, error) {
 	if l != nil && was != nil {
-		if out := l.again(shapes, was, narrow); out != nil {
+		if out := l.again(shapes, was, room, narrow); out != nil {
 			return out, out.perClass(nClasses), nil
 		}
 	}
-	out := &Lowered{layout: tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}}}
+	out := &Lowered{layout: tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, room: room}}
 	b := &out.layout
 	narrowed := narrow(shapes, make([]Shape, 0, len(shapes)))
 	if err := b.layout(narrowed); err != nil {
@@ -99,7 +99,7 @@ func (b *tableBuilder) asks(s *Shape) asks {
 }
 
 // again is nil if the table has other dimensions, or far more bits, or a shape has rows that had none.
-func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []Shape) []Shape) *Lowered {
+func (l *Lowered) again(shapes []Shape, was []int32, room int, narrow func(shapes, out []Shape) []Shape) *Lowered {
 	var fresh []Shape
 	for i, o := range was {
 		if o < 0 {
@@ -123,6 +123,7 @@ func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []S
 		return nil
 	}
 	b := &out.layout
+	b.room = room
 	b.out = &programpb.Table{Dims: l.Table.Dims, Bits: order.sets()}
 	b.bits, b.refs, out.Table = order.bits(), order.refs, b.out
 	b.makeRoom(len(l.Table.Classes) + 4*len(fresh))
@@ -138,7 +139,7 @@ func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []S
 			out.add(i, &b.one)
 			fresh = fresh[1:]
 		}
-		if b.full || len(out.Table.Classes) > maxBoxes { // what is taken over is not counted
+		if b.full || len(out.Table.Classes) > room { // what is taken over is not counted
 			return nil
 		}
 	}

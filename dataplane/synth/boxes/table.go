@@ -27,10 +27,12 @@ var (
 )
 
 const (
-	maxDims  = 6
-	maxBits  = 256
-	maxBoxes = 1 << 22
+	maxDims = 6
+	maxBits = 256
 )
+
+// Most is how many boxes all tables of a program may have. A table of the Internet that is no table of routes takes half of them.
+const Most = 1 << 22
 
 // Range is the values Lo..Hi of a field.
 type Range struct{ Lo, Hi uint32 }
@@ -54,7 +56,8 @@ type tableBuilder struct {
 	shared []*expanded              // shapes of several filters
 	one    expanded                 // the shape at work
 	boxes  []int                    // per class
-	full   bool                     // a shape's boxes were more than there is room for
+	room   int                      // boxes that the table may have
+	full   bool                     // a shape's boxes were more
 }
 
 // expanded is a shape in the table's dimensions and bits.
@@ -68,10 +71,10 @@ type expanded struct {
 }
 
 // Table lowers shapes, which are in the order in which they first appear in order, to ordered boxes; empty ones have none. times is about how often each
-// appears, for which room is made. nClasses sizes the count of boxes per class that is returned.
-func Table(shapes []Shape, order Order, times []int32, nClasses int) (*programpb.Table, []int, error) {
+// appears, for which room is made. nClasses sizes the count of boxes per class that is returned. room is how many boxes the table may have.
+func Table(shapes []Shape, order Order, times []int32, nClasses, room int) (*programpb.Table, []int, error) {
 	b := tableBuilder{
-		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses),
+		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses), room: room,
 	}
 	if err := b.layout(shapes); err != nil {
 		return nil, nil, err
@@ -102,17 +105,29 @@ func (b *tableBuilder) expanded(shapes []Shape, at int, shared bool) *expanded {
 	return b.shared[at]
 }
 
-// reserve makes room for the boxes: most filters that are alone have one, and most routes one range.
+// reserve makes room for the boxes: most routes have one range.
 func (b *tableBuilder) reserve(shapes []Shape, times []int32) {
 	n := 0
 	for i, k := range times {
 		if k > 1 {
 			n += int(k) * b.expanded(shapes, i, true).count(len(b.out.Dims), b.dst)
 		} else {
-			n++
+			n += count(&shapes[i].Filter)
+		}
+		n = min(n, b.room+1)
+	}
+	b.makeRoom(n)
+}
+
+// count is the number of boxes of a filter that is alone; a number above Most is some such number.
+func count(p *headerspace.Filter) int {
+	n := 1
+	for _, f := range rangeFields {
+		if s := p.Ref(f); s != nil {
+			n = min(n, Most+1) * max(1, len(s.Intervals()))
 		}
 	}
-	b.makeRoom(min(n, maxBoxes+1))
+	return min(n, Most+1)
 }
 
 func (b *tableBuilder) makeRoom(boxes int) {
@@ -121,9 +136,9 @@ func (b *tableBuilder) makeRoom(boxes int) {
 	b.out.Classes = make([]uint32, 0, boxes)
 }
 
-var errFull = fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
+var errFull = fmt.Errorf("more than %d boxes in the chain's classifiers; use fewer ranges per rule, or divide the chain", Most)
 
-// count is the number of the shape's boxes for one range of destinations; a number above maxBoxes is some such number.
+// count is the number of the shape's boxes for one range of destinations; a number above Most is some such number.
 func (x *expanded) count(dims, dst int) int {
 	if x.none {
 		return 0
@@ -131,10 +146,10 @@ func (x *expanded) count(dims, dst int) int {
 	n := 1
 	for d := range dims {
 		if d != dst {
-			n = min(n, maxBoxes+1) * len(x.dims[d])
+			n = min(n, Most+1) * len(x.dims[d])
 		}
 	}
-	return min(n, maxBoxes+1)
+	return min(n, Most+1)
 }
 
 // widen lets the last box hold every packet: what comes there is held by no other, and a table must be total.
@@ -272,7 +287,7 @@ func (b *tableBuilder) box(x *expanded, to []Range) (whole bool) {
 	if b.dst >= 0 {
 		more *= len(dims[b.dst])
 	}
-	if b.full = b.full || len(b.out.Classes)+more > maxBoxes; b.full {
+	if b.full = b.full || len(b.out.Classes)+more > b.room; b.full {
 		return false
 	}
 	var at [maxDims]int
