@@ -32,6 +32,7 @@ const (
 // Reasons of Synthesized.
 const (
 	ReasonCompiled        = "Compiled"        // the newest spec compiles
+	ReasonCompiling       = "Compiling"       // it is being compiled, or waits for its turn
 	ReasonInvalid         = "Invalid"         // the message has the findings; the last program keeps running
 	ReasonSynthesisFailed = "SynthesisFailed" // the chain exceeds what a program can express
 	ReasonTooLarge        = "TooLarge"        // the program does not fit into an object of the cluster

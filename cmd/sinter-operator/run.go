@@ -24,6 +24,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
@@ -51,6 +52,7 @@ type options struct {
 	workers         int
 	qps             float32
 	stores          []string
+	compiles        int
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -66,6 +68,9 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "", "folder with tls.crt and tls.key for the webhook; absent: no webhook, findings are in the status alone")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook")
 	f.IntVar(&o.workers, "workers", 4, "objects of a kind that are reconciled at a time")
+	f.IntVar(&o.policy.MaxRules, "max-rules", 100_000, "lines that all texts of rules have that a chain takes from ConfigMaps; 0: any number")
+	f.IntVar(&o.policy.MaxRoutes, "max-routes", 400_000, "lines that all texts of routes have that a chain takes from ConfigMaps; 0: any number")
+	f.IntVar(&o.compiles, "concurrent-compiles", 1, "chains that are compiled at a time, one of a namespace; each may take 800 MB of memory")
 	f.StringArrayVar(&o.stores, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; may be repeated (default: none may be read)")
 	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
@@ -76,6 +81,9 @@ func (o *options) run(ctx context.Context) error {
 		if err := stores.CheckAllowed(s); err != nil {
 			return fmt.Errorf("--store %q: %w", s, err)
 		}
+	}
+	if o.compiles < 1 {
+		return fmt.Errorf("--concurrent-compiles %d: want 1 or more", o.compiles)
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -130,9 +138,9 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
 func (o *options) controllers(mgr ctrl.Manager) error {
-	from := source.NewStores(o.stores...)
+	from, turns := source.NewStores(o.stores...), queue.New(o.compiles)
 	chains := &servicechain.Reconciler{
-		Stores: from,
+		Stores: from, Queue: turns,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
 	}
@@ -144,7 +152,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 	ready := healthz.Ping
 	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers), functions.SetupWithManager(mgr))
 	if o.webhookCertPath != "" {
-		err = errors.Join(err, webhook.Setup(mgr, o.policy, from))
+		err = errors.Join(err, webhook.Setup(mgr, o.policy, from, turns))
 		ready = mgr.GetWebhookServer().StartedChecker()
 	}
 	return errors.Join(err, mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready))

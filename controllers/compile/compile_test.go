@@ -110,6 +110,38 @@ func TestTheReasonTellsWhyThereIsNoProgram(t *testing.T) {
 	}
 }
 
+func TestAChainTakesSoManyLinesFromConfigMapsAsTheAdministratorSays(t *testing.T) {
+	rules, _ := manifest.Parse("x.yaml", []byte(chain), os.ReadFile)
+	routes, _ := manifest.Parse("x.yaml", []byte(strings.Replace(chain, "firewall:\n      rulesFrom: {configMapRef: {name: acl, key: rules}, format: CSV}",
+		"router: {routesFrom: [{configMapRef: {name: acl, key: rules}, port: outside}, {configMapRef: {name: acl, key: more}, port: inside}]}", 1)), os.ReadFile)
+	if len(rules.Chains) != 1 || len(routes.Chains) != 1 || routes.Chains[0].Spec.Functions[0].Router == nil {
+		t.Fatal("the chains are not as this test needs them")
+	}
+	twice := func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+		if ref.Key == "more" {
+			return []byte("20.0.0.0/8\n21.0.0.0/8\n22.0.0.0/8\n"), nil
+		}
+		return []byte("30.0.0.0/8\n31.0.0.0/8\n"), nil
+	}
+	for name, test := range map[string]struct {
+		chain  *v1alpha1.ServiceChain
+		policy compile.Policy
+		text   func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
+		want   string // empty: it compiles
+	}{
+		"as many rules":      {rules.Chains[0], compile.Policy{MaxRules: 3}, is("action\nDrop\nAccept\n"), ""},
+		"any number":         {rules.Chains[0], compile.Policy{MaxRoutes: 1}, is("action\nDrop\nAccept\n"), ""},
+		"a rule too many":    {rules.Chains[0], compile.Policy{MaxRules: 2}, is("action\nDrop\nAccept\n"), "configmap/acl/rules:3: with this line, the chain's texts from ConfigMaps have more than 2 rules: write fewer, divide the chain, or have the administrator raise operator.maxRules of the chart"},
+		"as many routes":     {routes.Chains[0], compile.Policy{MaxRoutes: 5, MaxRules: 1}, twice, ""},
+		"a route of another": {routes.Chains[0], compile.Policy{MaxRoutes: 4}, twice, "configmap/acl/more:3: with this line, the chain's texts from ConfigMaps have more than 4 routes"},
+	} {
+		got := compile.Chain(test.chain, compile.Inputs{Text: test.text, Policy: test.policy})
+		if (got.Program != nil) != (test.want == "") || !strings.Contains(got.Message, test.want) {
+			t.Errorf("%s: the outcome is %s: %s; wanted %q", name, got.Reason, got.Message, test.want)
+		}
+	}
+}
+
 // Objects that were stored before the values of an enumeration changed do not pass the API server again.
 func TestAStoredChainWithOldValuesIsToldTheNewOnes(t *testing.T) {
 	bundle, found := manifest.Load("../../config/samples/snf.yaml")

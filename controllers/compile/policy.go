@@ -11,6 +11,8 @@ import (
 type Policy struct {
 	// Devices lets interfaces name their device. Who names a DPDK device string may open raw sockets on the pod's network, and files.
 	Devices bool
+	// MaxRules and MaxRoutes are how many lines the texts of rules and of routes have that a chain takes from ConfigMaps; 0: any number.
+	MaxRules, MaxRoutes int
 }
 
 // check finds what the policy forbids. A device beside a network is no more than what sinterctl binds the interface to.

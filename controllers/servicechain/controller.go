@@ -23,13 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
@@ -52,6 +55,11 @@ type Reconciler struct {
 	Stores *source.Stores
 	// Policy is what the administrator lets chains do.
 	Policy compile.Policy
+	// Queue gives compiles their turns; nil: nobody waits.
+	Queue *queue.Queue
+
+	// beside tells of chains that were compiled beside the workers; nil: a worker compiles, and who calls Reconcile waits.
+	beside chan event.GenericEvent
 
 	compiled memory.Compiled
 	scalers  capacity.Scalers
@@ -122,6 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 
 // SetupWithManager has the reconciler called whenever something that a chain depends on changes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	r.beside = make(chan event.GenericEvent)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.ServiceChain{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -132,6 +141,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.NetworkFunction{}, handler.EnqueueRequestsFromMapFunc(r.usersOfFunction), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(ctrlsource.Channel(r.beside, &handler.EnqueueRequestForObject{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.usersOfConfigMap), builder.OnlyMetadata).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.usersOfService)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -202,4 +212,9 @@ type scope struct {
 	newest   string                      // name of the program that the spec compiles to
 	bindings []v1alpha1.InterfaceBinding // of the target's interfaces; nil: not all are known
 	requeue  time.Duration
+	waits    time.Time // since when the chain waits to be compiled; zero: it does not
+	judged   bool      // the status is about the chain as it is here
 }
+
+// unsettled tells whether the chain will be compiled soon: what is known of it is about what it was.
+func (s *scope) unsettled() bool { return !s.waits.IsZero() && s.Found.Synthesized == nil }

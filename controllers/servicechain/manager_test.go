@@ -28,6 +28,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
@@ -56,7 +57,8 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains := &servicechain.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-servicechain")}
+	w.turns = queue.New(1)
+	chains := &servicechain.Reconciler{Queue: w.turns, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-servicechain")}
 	instances := &chaininstance.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-chaininstance"), Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	functions := &networkfunction.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Judged: chains.Judged}
 	for _, err := range []error{chains.SetupWithManager(mgr, 4), instances.SetupWithManager(mgr, 4), functions.SetupWithManager(mgr)} {
@@ -65,7 +67,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		}
 	}
 	if hook != nil {
-		if err := webhook.Setup(mgr, compile.Policy{}, source.NewStores()); err != nil {
+		if err := webhook.Setup(mgr, compile.Policy{}, source.NewStores(), w.turns); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,6 +160,31 @@ func TestTheOperatorSeesWhatAChainDependsOn(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// A chain that waits for its turn holds up no worker, and says so.
+func TestChainsThatWaitToBeCompiledSayItAndKeepNobodyElseWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.start(nil)
+	w.apply(edge(443))
+	w.eventually("compiled", func() bool { return w.has("edge", v1alpha1.ConditionSynthesized, yes) })
+	release, err := w.turns.Take(t.Context(), "other", queue.Whole)
+	w.must(err)
+	w.apply(edge(8443))
+	for i := range 8 { // twice as many as there are workers
+		w.apply(strings.Replace(edge(1000+i), "name: edge", fmt.Sprintf("name: edge%d", i), 1))
+	}
+	w.eventually("told that it waits", func() bool { return w.has("edge", v1alpha1.ConditionSynthesized, unknown) })
+	w.says(v1alpha1.ConditionSynthesized, unknown, v1alpha1.ReasonCompiling, "waits for its namespace's turn")
+	w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonCompiling, "")
+	if program := w.instance("edge-0").Spec.Program; len(w.programs()) != 1 || program != w.programs()[0].Name {
+		t.Errorf("meanwhile the instance is told to run %s, want the only program", program)
+	}
+	release()
+	for _, name := range []string{"edge", "edge0", "edge7"} {
+		w.eventually(name+" compiled", func() bool { return w.has(name, v1alpha1.ConditionSynthesized, yes) })
+	}
 }
 
 func TestTheWebhookRefusesWhatDoesNotCompile(t *testing.T) {

@@ -51,6 +51,7 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 		case apierrors.IsConflict(err):
 			s.soon(0) // the cache is behind, so that nothing more is decided by what it shows
 			return errors.Join(errs...)
+		case errors.Is(err, errPending):
 		case errors.As(err, &taken):
 			s.Found.Placed = report.False(v1alpha1.ReasonNameTaken, taken.Error())
 			s.soon(lookAgain) // nobody tells when it goes

@@ -27,7 +27,7 @@ const (
 // updateStatus says what was seen, if it is not what was said before. All conditions
 // are always there. Each change of one is an event.
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
-	if !s.read {
+	if !s.read || s.unsettled() {
 		return nil // nothing was seen; what was said before may still be true
 	}
 	s.Summarize()
@@ -72,7 +72,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 // said remembers what the status says now.
 func (r *Reconciler) said(key types.NamespacedName, s *scope) {
 	r.losses.Said(key, s.lost)
-	if s.Found.Synthesized != nil {
+	if s.judged {
 		r.judged.Put(key, compile.Used(s.Chain, s.sources.Functions))
 	}
 }

@@ -2,33 +2,82 @@ package servicechain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
+	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
-// compile compiles the chain, or remembers how it did.
+// errPending says that the chain is not compiled yet. It is reconciled again when it is.
+var errPending = errors.New("the chain is not compiled yet")
+
+// patience is how long a status stays as it is while its chain is compiled. Then it says that it is.
+const patience = 3 * time.Second
+
+// compile compiles the chain, or remembers how it did. A worker does not wait for it: chains that take long, or wait for their turn, keep none from
+// others.
 func (r *Reconciler) compile(ctx context.Context, s *scope) (compile.Outcome, error) {
 	key, version := client.ObjectKeyFromObject(s.Chain), s.sources.Version(s.Chain)
 	if o, ok := r.compiled.Get(key, version, s.Now); ok {
 		return o, nil
 	}
-	o, err := s.sources.Compile(ctx, s.Chain, func(bytes int) *compile.Session { return r.compiled.Session(key, bytes) })
-	if err != nil {
-		return o, err
+	if err := r.compiled.Failed(key); err != nil {
+		return compile.Outcome{}, err
 	}
-	r.compiled.Put(key, version, o, s.Now)
-	return o, nil
+	since, begins := r.compiled.Begin(key, s.Now)
+	switch {
+	case begins && r.beside == nil:
+		r.finish(ctx, s.sources, s.Chain, version)
+		return r.compile(ctx, s)
+	case begins:
+		chain := s.Chain.DeepCopy()
+		go func() {
+			r.finish(ctx, s.sources, chain, version)
+			select {
+			case r.beside <- event.GenericEvent{Object: chain}:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	s.waits = since
+	if left := since.Add(patience).Sub(s.Now); left > 0 {
+		s.soon(left)
+	} else {
+		s.Found.Synthesized = &report.ConditionStatus{
+			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonCompiling,
+			Message: "it is being compiled, or waits for its namespace's turn, since " + since.UTC().Format(time.TimeOnly) + " UTC",
+		}
+	}
+	return compile.Outcome{}, errPending
+}
+
+// finish compiles a chain after Begin.
+func (r *Reconciler) finish(ctx context.Context, sources *source.Sources, chain *v1alpha1.ServiceChain, version string) {
+	key := client.ObjectKeyFromObject(chain)
+	var o compile.Outcome
+	err := fmt.Errorf("compile %s: the compiler has failed; the log has the details", key)
+	defer func() {
+		if p := recover(); p != nil { // beside, nobody else does
+			ctrl.LoggerFrom(ctx).Error(err, "the compiler has failed", "chain", key, "panic", p, "stack", string(debug.Stack()))
+		}
+		r.compiled.End(key, version, o, err, r.Clock.Now())
+	}()
+	o, err = sources.Compile(ctx, chain, func(bytes int) *compile.Session { return r.compiled.Session(key, bytes) })
 }
 
 // synthesize compiles the chain. A spec that does not compile is no error here: what
@@ -41,6 +90,7 @@ func (r *Reconciler) synthesize(ctx context.Context, s *scope) error {
 	if o.Again {
 		s.soon(memory.AskAgain)
 	}
+	s.judged = true
 	s.Found.Synthesized = report.True(o.Reason, o.Message)
 	if o.Program == nil {
 		s.Found.Synthesized.Status = metav1.ConditionFalse

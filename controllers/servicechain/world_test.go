@@ -25,6 +25,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
@@ -39,6 +40,7 @@ type world struct {
 	chains    *servicechain.Reconciler
 	instances *chaininstance.Reconciler
 	functions *networkfunction.Reconciler
+	turns     *queue.Queue // of the operator that start runs
 
 	frozen *frozen // what the controllers see of chains and programs; nil: what there is
 	broken string  // what the API server does not let the controllers do, such as "delete *v1alpha1.ChainInstance edge-1"; empty: nothing

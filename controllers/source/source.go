@@ -20,6 +20,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 )
 
 // Reader reads functions from the cache, and of ConfigMaps only the metadata: all the
@@ -29,6 +30,8 @@ type Reader struct {
 	Live   client.Reader
 	Policy compile.Policy
 	Stores *Stores
+	// Queue gives compiles their turns; nil: nobody waits.
+	Queue *queue.Queue
 	// Patience is how long all texts of a chain may take that come from stores.
 	Patience time.Duration
 }
@@ -118,8 +121,8 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 	s.Functions = append(slices.DeleteFunc(s.Functions, func(o *v1alpha1.NetworkFunction) bool { return o.Name == f.Name }), f)
 }
 
-// Compile compiles a chain. session is what is kept of it between two compiles, by the bytes of its texts from stores; nil: nothing is. The error is one
-// of the API server, and not the user's fault.
+// Compile compiles a chain when it is its namespace's turn. session is what is kept of it between two compiles, by the bytes of its texts from stores; nil: nothing is. The error is one
+// of the API server or the context, and not the user's fault.
 func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain, session func(bytes int) *compile.Session) (compile.Outcome, error) {
 	texts := configMaps{of: s, read: map[string]*corev1.ConfigMap{}}
 	in := compile.Inputs{
@@ -127,15 +130,17 @@ func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain, session
 		Text:     func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) { return texts.text(ctx, ref) },
 		Backends: func(ref *v1alpha1.ServiceRef) ([]v1alpha1.Backend, error) { return s.services[ref.Name].Backends(ref) },
 	}
+	turns := 1
 	if objects := compile.StoreObjects(c, s.Functions); len(objects) > 0 {
 		stored := s.reader.Stores.read(ctx, objects, s.reader.Patience)
 		in.Stored, in.StoredBytes = stored.text, stored.bytes
-		release, err := s.reader.Stores.take(ctx)
-		if err != nil {
-			return compile.Outcome{}, err
-		}
-		defer release()
+		turns = queue.Whole // the largest texts take nearly all memory that the operator has
 	}
+	release, err := s.reader.Queue.Take(ctx, s.namespace, turns)
+	if err != nil {
+		return compile.Outcome{}, err
+	}
+	defer release()
 	if session != nil {
 		in.Session = session(in.StoredBytes)
 	}

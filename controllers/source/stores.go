@@ -18,8 +18,6 @@ const maxTexts = 64 << 20
 // Stores are the stores that chains may take texts from. They are for concurrent use.
 type Stores struct {
 	texts stores.Stores
-	// turn has room for one chain: two with the largest texts would take all memory that the operator has.
-	turn chan struct{}
 }
 
 // NewStores are stores with objects whose URLs begin with one of those allowed.
@@ -27,7 +25,6 @@ func NewStores(allowed ...string) *Stores {
 	return &Stores{
 		// A text is read by the webhook, and then by the controller.
 		texts: stores.Stores{Allowed: append([]string{}, allowed...), Named: "the chart's value stores.urls", Keep: maxTexts},
-		turn:  make(chan struct{}, 1),
 	}
 }
 
@@ -76,14 +73,4 @@ func (s *Stores) text(ctx context.Context, o *v1alpha1.StoreObject) ([]byte, err
 func (s *stored) text(o *v1alpha1.StoreObject) ([]byte, error) {
 	t := s.of[*o]
 	return t.data, t.err
-}
-
-// take waits until no other chain with texts of stores is compiled.
-func (s *Stores) take(ctx context.Context) (release func(), err error) {
-	select {
-	case s.turn <- struct{}{}:
-		return func() { <-s.turn }, nil
-	case <-ctx.Done():
-		return func() {}, fmt.Errorf("wait for chains with large tables of routes: %w", ctx.Err())
-	}
 }

@@ -2,9 +2,7 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -51,23 +49,6 @@ func TestTextsOfAChainHaveABound(t *testing.T) {
 	}
 	if texts.bytes != maxTexts {
 		t.Errorf("the texts have %d bytes, want %d", texts.bytes, maxTexts)
-	}
-}
-
-func TestOneChainWithLargeTextsIsCompiledAtATime(t *testing.T) {
-	stores := NewStores()
-	release, err := stores.take(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := stores.take(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a second chain does not wait for the first one: %v", err)
-	}
-	release()
-	if _, err := stores.take(t.Context()); err != nil {
-		t.Errorf("after the first one the next does not go on: %v", err)
 	}
 }
 

@@ -1,13 +1,22 @@
 package webhook
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/queue"
+	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
 const guarded = `apiVersion: nfv.sinter.dev/v1alpha1
@@ -55,3 +64,46 @@ kind: ConfigMap
 metadata: {name: acl}
 data: {rules.csv: ""}
 `
+
+func TestAWarningNamesTenChainsThatWereNotCompiledInTime(t *testing.T) {
+	if got := unjudged(nil); got != nil {
+		t.Errorf("without such chains it says %q", got)
+	}
+	chains := strings.Fields("a b c d e f g h i j k l")
+	const want = "there was no time to compile a, b, c, d, e, f, g, h, i, j and 2 more here; the condition Synthesized will have the result"
+	if got := unjudged(chains); len(got) != 1 || got[0] != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// Another namespace's chains are compiled: a chain passes with a warning, and its condition has the result.
+func TestTheWebhookWaitsForATurnNoLongerThanItMay(t *testing.T) {
+	bundle, found := manifest.Parse("chain.yaml", []byte(guarded+acl), nil)
+	if len(bundle.Chains) != 1 {
+		t.Fatal(found)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		turns := queue.New(1)
+		if _, err := turns.Take(t.Context(), "other", 1); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		chains := Chains{Reader: source.Reader{Cached: empty{}, Queue: turns}}
+		warnings, err := chains.ValidateCreate(t.Context(), bundle.Chains[0])
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "no time to compile guarded") {
+			t.Errorf("the answer is %q, %v, want a warning", warnings, err)
+		}
+		if took := time.Since(began); took != patience {
+			t.Errorf("it takes %s, want %s", took, patience)
+		}
+	})
+}
+
+// empty is a cluster without objects.
+type empty struct{ client.Reader }
+
+func (empty) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func (empty) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, "x")
+}

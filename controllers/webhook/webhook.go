@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
@@ -28,9 +30,12 @@ import (
 // a warning.
 const storesPatience = 4 * time.Second
 
+// patience is how long all chains of a request may wait and be compiled. The controller compiles what is left; the condition Synthesized has the result.
+const patience = 5 * time.Second
+
 // Setup serves the webhooks.
-func Setup(mgr ctrl.Manager, policy compile.Policy, from *source.Stores) error {
-	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from, Patience: storesPatience}
+func Setup(mgr ctrl.Manager, policy compile.Policy, from *source.Stores, turns *queue.Queue) error {
+	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from, Queue: turns, Patience: storesPatience}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),
@@ -59,7 +64,12 @@ func (v *Chains) ValidateDelete(context.Context, *v1alpha1.ServiceChain) (admiss
 }
 
 func (v *Chains) check(ctx context.Context, c *v1alpha1.ServiceChain) (admission.Warnings, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	found, err := compiled(ctx, &v.Reader, c, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return unjudged([]string{c.Name}), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,31 +107,65 @@ func (v *Functions) check(ctx context.Context, before, f *v1alpha1.NetworkFuncti
 	if err := v.Reader.Cached.List(ctx, &chains, client.InNamespace(f.Namespace)); err != nil {
 		return nil, fmt.Errorf("list ServiceChains: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var warnings admission.Warnings
+	var left []string
 	for i := range chains.Items {
 		c := &chains.Items[i]
 		if len(compile.Used(c, []*v1alpha1.NetworkFunction{f})) == 0 {
 			continue
 		}
-		found, err := compiled(ctx, &v.Reader, c, f)
-		if err != nil {
-			return warnings, fmt.Errorf("chain %s: %w", c.Name, err)
-		}
-		more, bad := judged(found)
-		warnings = append(warnings, more...)
-		if len(bad) == 0 {
+		if ctx.Err() != nil {
+			left = append(left, c.Name)
 			continue
 		}
-		had, err := compiled(ctx, &v.Reader, c, before)
+		more, err := v.checkChain(ctx, c, before, f)
+		warnings = append(warnings, more...)
+		if errors.Is(err, context.DeadlineExceeded) {
+			left = append(left, c.Name)
+			continue
+		}
 		if err != nil {
 			return warnings, fmt.Errorf("chain %s: %w", c.Name, err)
 		}
-		if !wrongBefore(had.Errors(), bad) {
-			return warnings, fmt.Errorf("chain %s: %s", c.Name, compile.Summary(bad))
-		}
-		warnings = append(warnings, fmt.Sprintf("chain %s does not compile, as before: %s", c.Name, compile.Summary(bad)))
 	}
-	return warnings, nil
+	return append(warnings, unjudged(left)...), nil
+}
+
+// checkChain is check for one of the chains.
+func (v *Functions) checkChain(ctx context.Context, c *v1alpha1.ServiceChain, before, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	found, err := compiled(ctx, &v.Reader, c, f)
+	if err != nil {
+		return nil, err
+	}
+	warnings, bad := judged(found)
+	if len(bad) == 0 {
+		return warnings, nil
+	}
+	had, err := compiled(ctx, &v.Reader, c, before)
+	if err != nil {
+		return warnings, err
+	}
+	if !wrongBefore(had.Errors(), bad) {
+		return warnings, errors.New(compile.Summary(bad))
+	}
+	return append(warnings, fmt.Sprintf("chain %s does not compile, as before: %s", c.Name, compile.Summary(bad))), nil
+}
+
+// told is how many chains a warning names.
+const told = 10
+
+// unjudged warns of chains that were not compiled in time.
+func unjudged(chains []string) admission.Warnings {
+	if len(chains) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(chains) - told; n > 0 {
+		chains, more = chains[:told], fmt.Sprintf(" and %d more", n)
+	}
+	return admission.Warnings{fmt.Sprintf("there was no time to compile %s%s here; the condition Synthesized will have the result", strings.Join(chains, ", "), more)}
 }
 
 // wrongBefore tells whether a chain did not compile before either. If that was for want of something, what else was wrong

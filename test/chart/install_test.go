@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
 // cluster is an API server without nodes, and helm pointed at it.
@@ -54,7 +56,11 @@ func startCluster(t *testing.T) *cluster {
 	if err := os.WriteFile(c.kubeconfig, env.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c.Client, err = client.New(config, client.Options{Scheme: kubernetes(c.t)}); err != nil {
+	known := kubernetes(t)
+	if err := v1alpha1.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	if c.Client, err = client.New(config, client.Options{Scheme: known}); err != nil {
 		t.Fatal(err)
 	}
 	// The strictest of namespaces, as a careful administrator makes it.

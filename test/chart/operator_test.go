@@ -84,6 +84,7 @@ func (c *cluster) startOperator(metrics string) *output {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	log.process = cmd.Process
 	c.t.Cleanup(func() {
 		stop()
 		_ = cmd.Wait()
@@ -174,6 +175,8 @@ func freeAddress(t *testing.T) string {
 
 // output is what a process has written so far.
 type output struct {
+	process *os.Process
+
 	mu   sync.Mutex
 	text bytes.Buffer
 }

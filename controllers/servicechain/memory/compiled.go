@@ -15,6 +15,8 @@ import (
 type Compiled struct {
 	mu       sync.Mutex
 	last     map[types.NamespacedName]outcome
+	begun    map[types.NamespacedName]time.Time // compiles that have not ended
+	failed   map[types.NamespacedName]error     // of the API server, until it is told
 	sessions map[types.NamespacedName]*compile.Session
 	texts    []texts // of sessions, those used last at the end
 }
@@ -54,6 +56,46 @@ func (c *Compiled) Put(key types.NamespacedName, version string, o compile.Outco
 	c.last[key] = outcome{version, now, o}
 }
 
+// Begin tells since when a chain waits to be compiled, or is, and whether that begins now: the caller has to compile it then, and call End.
+func (c *Compiled) Begin(key types.NamespacedName, now time.Time) (since time.Time, begins bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since, ok := c.begun[key]; ok {
+		return since, false
+	}
+	if c.begun == nil {
+		c.begun = map[types.NamespacedName]time.Time{}
+	}
+	c.begun[key] = now
+	return now, true
+}
+
+// End is Put, or an error instead, after Begin. If the chain is gone meanwhile, nothing is remembered.
+func (c *Compiled) End(key types.NamespacedName, version string, o compile.Outcome, err error, now time.Time) {
+	c.mu.Lock()
+	_, ok := c.begun[key]
+	delete(c.begun, key)
+	if ok && err != nil {
+		if c.failed == nil {
+			c.failed = map[types.NamespacedName]error{}
+		}
+		c.failed[key] = err
+	}
+	c.mu.Unlock()
+	if ok && err == nil {
+		c.Put(key, version, o, now)
+	}
+}
+
+// Failed is the error with which the last compile ended, if nobody has been told.
+func (c *Compiled) Failed(key types.NamespacedName) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.failed[key]
+	delete(c.failed, key)
+	return err
+}
+
 // Session is what is kept of a chain between two compiles if it has texts from stores. For it, those of chains that were compiled least recently go. A
 // chain is compiled by one reconcile at a time.
 func (c *Compiled) Session(key types.NamespacedName, bytes int) *compile.Session {
@@ -91,5 +133,7 @@ func (c *Compiled) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.last, key)
+	delete(c.begun, key)
+	delete(c.failed, key)
 	c.drop(key)
 }

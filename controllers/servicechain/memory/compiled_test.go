@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,5 +69,36 @@ func TestSessionsAreKeptUpToABound(t *testing.T) {
 	}
 	if c.Session(key(5), 2*maxTexts); len(c.sessions) != 1 || len(c.texts) != 1 {
 		t.Errorf("beside one that is too large there are %d, want none", len(c.sessions)-1)
+	}
+}
+
+func TestAChainIsCompiledOnceAtATime(t *testing.T) {
+	var c Compiled
+	key, now := types.NamespacedName{Namespace: "nfv", Name: "edge"}, time.Unix(1000, 0)
+	if since, begins := c.Begin(key, now); !begins || since != now {
+		t.Errorf("the first compile begins %t, at %s", begins, since)
+	}
+	if since, begins := c.Begin(key, now.Add(time.Second)); begins || since != now {
+		t.Errorf("a second one begins %t beside, since %s", begins, since)
+	}
+	c.End(key, "1", compile.Outcome{Reason: "x"}, nil, now)
+	if o, ok := c.Get(key, "1", now); !ok || o.Reason != "x" {
+		t.Errorf("after the end the outcome is %+v, %t", o, ok)
+	}
+
+	c.Begin(key, now)
+	c.End(key, "2", compile.Outcome{}, errors.New("no API server"), now)
+	if _, ok := c.Get(key, "2", now); ok {
+		t.Error("a compile that failed has an outcome")
+	}
+	if err := c.Failed(key); err == nil || c.Failed(key) != nil {
+		t.Errorf("the error %v is not told once", err)
+	}
+
+	c.Begin(key, now)
+	c.Forget(key)
+	c.End(key, "3", compile.Outcome{}, nil, now)
+	if _, ok := c.Get(key, "3", now); ok {
+		t.Error("a chain that is gone is remembered")
 	}
 }

@@ -88,7 +88,7 @@ func (s *View) set(name string, v ConditionStatus) {
 
 func (s *View) synthesized() ConditionStatus {
 	if v := s.Found.Synthesized; v != nil {
-		if v.Status == isFalse && s.Status.Program != "" {
+		if v.Status != isTrue && s.Status.Program != "" {
 			v.Message += "; program " + s.Status.Program + " keeps running"
 		}
 		return *v

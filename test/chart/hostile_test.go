@@ -1,0 +1,147 @@
+package chart
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// memory is a cgroup with a limit, of either version; it goes with the test.
+type memory struct{ folder, peak string }
+
+func newMemory(t *testing.T, limit int64) memory {
+	t.Helper()
+	m, file := memory{"/sys/fs/cgroup/memory/" + namespace + strconv.Itoa(os.Getpid()), "memory.max_usage_in_bytes"}, "memory.limit_in_bytes"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
+		m, file = memory{"/sys/fs/cgroup/" + namespace + strconv.Itoa(os.Getpid()), "memory.peak"}, "memory.max"
+	}
+	if err := os.Mkdir(m.folder, 0o755); err != nil {
+		t.Skipf("no cgroup with a limit of memory can be made: %v", err)
+	}
+	t.Cleanup(func() { _ = os.Remove(m.folder) })
+	if err := os.WriteFile(filepath.Join(m.folder, file), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
+		t.Skipf("no limit of memory can be set: %v", err)
+	}
+	return m
+}
+
+// hold puts a process into the cgroup.
+func (m memory) hold(t *testing.T, pid int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// used is the most bytes that were used at a time.
+func (m memory) used(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.folder, m.peak))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// costly is a chain of 3 KB that takes as much of the operator's memory as we found that one may.
+func costly(name string, rng *rand.Rand) string {
+	some := func(n int, one func() string) string {
+		var list []string
+		for len(list) < n {
+			if s := one(); !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+		return strings.Join(list, ", ")
+	}
+	prefix := func() string { return fmt.Sprintf("%d.%d.0.0/16", 12+rng.IntN(200), rng.IntN(256)) }
+	port := func() string { return strconv.Itoa(1 + 2*rng.IntN(32000)) }
+	var functions strings.Builder
+	for _, f := range []string{"f0", "f1"} {
+		fmt.Fprintf(&functions, "  - name: %s\n    firewall:\n      default: Accept\n      rules:\n"+
+			"      - {name: r, protocol: tcp, action: Drop, source: [%s], destination: [%s], sourcePorts: [%s], destinationPorts: [%s]}\n",
+			f, some(16, prefix), some(16, prefix), some(64, port), some(60, port))
+	}
+	return "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: " + name + "}\nspec:\n" +
+		"  interfaces:\n  - {name: inside, address: 10.0.0.1/24, networkRef: {name: a}}\n  - {name: outside, address: 11.0.0.1/24, networkRef: {name: b}}\n" +
+		"  functions:\n" + functions.String() + "  path: [inside, f0, f1, outside]\n"
+}
+
+// Whoever may write chains in one namespace can neither kill the operator, which has the memory that the chart gives it, nor keep it from others.
+func TestCostlyChainsOfOneNamespaceNeitherKillTheOperatorNorKeepItFromOthers(t *testing.T) {
+	c := startCluster(t)
+	c.helm("install", "sinter", chartDir, "--set", unanswered)
+	limit := get(c, "sinter-operator", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value()
+	held := newMemory(t, limit)
+	t.Setenv("GOMEMLIMIT", strconv.FormatInt(limit, 10)) // as the deployment sets it
+	log := c.startOperator(freeAddress(t))
+	held.hold(t, log.process.Pid)
+
+	const hostile = "hostile"
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: hostile}})
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 4 {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(costly(fmt.Sprint("costly", i), rng)), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		o.SetNamespace(hostile)
+		c.create(o)
+	}
+	began := time.Now()
+	c.create(sampleChain(t))
+	c.synthesized(log, namespace, 1, v1alpha1.ReasonCompiled)
+	t.Logf("the chain of another namespace is compiled after %s", time.Since(began))
+	c.synthesized(log, hostile, 4, v1alpha1.ReasonTooLarge)
+	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", log.process.Pid)); err != nil || !strings.Contains(string(status), "VmRSS") {
+		t.Errorf("the operator has ended:\n%s", log)
+	}
+	t.Logf("the operator has used %d of %d MB", held.used(t)>>20, limit>>20)
+}
+
+// synthesized waits until so many chains of a namespace have a reason of Synthesized.
+func (c *cluster) synthesized(log *output, namespace string, chains int, reason string) {
+	c.t.Helper()
+	c.eventually(fmt.Sprintf("%d chains of namespace %s that say %s", chains, namespace, reason), func(ctx context.Context) error {
+		var list v1alpha1.ServiceChainList
+		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		n, says := 0, []string(nil)
+		for i := range list.Items {
+			found := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionSynthesized)
+			if found != nil {
+				says = append(says, list.Items[i].Name+": "+found.Reason+": "+found.Message)
+			}
+			if found != nil && found.Reason == reason {
+				n++
+			}
+		}
+		if n != chains {
+			return fmt.Errorf("there are %d; they say %q, and the operator said:\n%s", n, says, log)
+		}
+		return nil
+	})
+}
