@@ -41,8 +41,8 @@ const lookAgain = time.Second
 type Reconciler struct {
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Judged tells whether a chain's status is about this generation of a function.
-	Judged func(chain types.NamespacedName, f *v1alpha1.NetworkFunction) bool
+	// Judged tells whether a chain's status is about this generation of a function, and whether that is known.
+	Judged func(chain types.NamespacedName, f *v1alpha1.NetworkFunction) (is, known bool)
 }
 
 // +kubebuilder:rbac:groups=nfv.sinter.dev,resources=networkfunctions/status,verbs=get;patch
@@ -56,6 +56,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	chains, err := r.users(ctx, f)
 	if err != nil || !f.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err
+	}
+	if f.Status.ObservedGeneration == f.Generation && slices.ContainsFunc(chains, func(c *v1alpha1.ServiceChain) bool { return r.unknown(f, c) }) {
+		return ctrl.Result{RequeueAfter: lookAgain}, nil // the operator has just started; what was said is still true
 	}
 	said, all := r.ready(f, chains)
 	status := f.Status.DeepCopy()
@@ -94,6 +97,12 @@ func (r *Reconciler) users(ctx context.Context, f *v1alpha1.NetworkFunction) ([]
 	return out, nil
 }
 
+// unknown tells whether a chain has a status, and nothing is known of the generation of the function that it is about.
+func (r *Reconciler) unknown(f *v1alpha1.NetworkFunction, c *v1alpha1.ServiceChain) bool {
+	_, known := r.Judged(client.ObjectKeyFromObject(c), f)
+	return !known && c.Status.ObservedGeneration > 0
+}
+
 // ready is the condition Ready of a function: the first chain's that does not run what the function says. all is false if some chain has still to take
 // the function over.
 func (r *Reconciler) ready(f *v1alpha1.NetworkFunction, chains []*v1alpha1.ServiceChain) (said metav1.Condition, all bool) {
@@ -106,7 +115,7 @@ func (r *Reconciler) ready(f *v1alpha1.NetworkFunction, chains []*v1alpha1.Servi
 		names = append(names, c.Name)
 		bad := metav1.Condition{Status: metav1.ConditionFalse}
 		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
-		switch judged := r.Judged(client.ObjectKeyFromObject(c), f); {
+		switch judged, _ := r.Judged(client.ObjectKeyFromObject(c), f); {
 		case !judged || is == nil:
 			all = false
 			bad.Reason, bad.Message = v1alpha1.ReasonPending, fmt.Sprintf("chain %s has not taken over generation %d yet", c.Name, f.Generation)

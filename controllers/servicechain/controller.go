@@ -68,8 +68,8 @@ type Reconciler struct {
 	judged   memory.Judged
 }
 
-// Judged tells whether a chain's status is about a function as it is here. The answer is no after a restart, until the chain has been reconciled.
-func (r *Reconciler) Judged(chain types.NamespacedName, f *v1alpha1.NetworkFunction) bool {
+// Judged tells whether a chain's status is about a function as it is here. It is not known after a start, until the chain has been compiled.
+func (r *Reconciler) Judged(chain types.NamespacedName, f *v1alpha1.NetworkFunction) (is, known bool) {
 	return r.judged.Is(chain, f)
 }
 

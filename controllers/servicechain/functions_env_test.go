@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain"
 )
 
 // ownFilter is a function that chains refer to.
@@ -68,6 +69,16 @@ func TestTheStatusOfAFunctionTellsWhetherChainsRunIt(t *testing.T) {
 	w.report("edge-0", nil)
 	w.settle()
 	w.functionSays(1, yes, v1alpha1.ReasonForwarding, "generation 2 is in force in 1 chain: edge")
+
+	// An operator that has just started knows of no chain what its status is about. That is no news.
+	said := w.function("filter").ResourceVersion
+	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.client, Recorder: w, Clock: w.clock, Stores: w.chains.Stores}
+	w.functions.Judged = w.chains.Judged
+	_, err = w.functions.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(f)})
+	w.must(err)
+	if w.settle(); w.function("filter").ResourceVersion != said {
+		t.Error("the next operator writes another status of the function, though nothing has changed")
+	}
 
 	w.apply(strings.Replace(ownFilter, "protocol", `source: ["300.0.0.1"], protocol`, 1))
 	w.settle()

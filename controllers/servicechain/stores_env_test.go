@@ -1,10 +1,19 @@
 package servicechain_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -55,4 +64,46 @@ func TestAStoreThatDoesNotGiveATextIsAskedAgain(t *testing.T) {
 	if n := len(w.programs()); n != 2 {
 		t.Errorf("there are %d programs, want 2", n)
 	}
+}
+
+// While a silent store is asked again, which takes up to half a minute, nothing is known that was not known before.
+func TestAChainThatIsCompiledAgainSaysWhatItSaidBefore(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	var silent, asked atomic.Bool
+	store := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+		if silent.Load() {
+			asked.Store(true)
+			<-r.Context().Done()
+		}
+		http.NotFound(answer, r)
+	}))
+	t.Cleanup(store.CloseClientConnections)
+	w.chains.Stores = source.NewStores(store.URL + "/")
+	skip := true
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{Scheme: scheme(t), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip}})
+	w.must(err)
+	w.must(w.chains.SetupWithManager(mgr, 1)) // so that chains are compiled beside
+	w.apply(routed("store: {url: " + store.URL + "/a, sha256: " + strings.Repeat("a", 64) + "}"))
+	w.eventually("told that the text is missing", func() bool {
+		w.reconcile()
+		return w.has("edge", v1alpha1.ConditionSynthesized, no)
+	})
+	silent.Store(true)
+	w.clock.SetTime(w.clock.Now().Add(memory.AskAgain + time.Second))
+	w.reconcile()
+	w.eventually("asked again", asked.Load)
+	w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+	w.reconcile()
+	w.says(v1alpha1.ConditionSynthesized, no, v1alpha1.ReasonInvalid, "404 Not Found")
+
+	// No more does an operator that knows nothing yet, however long its chains wait to be compiled.
+	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.client, Recorder: w, Clock: w.clock, Stores: w.chains.Stores}
+	w.must(w.chains.SetupWithManager(mgr, 1))
+	asked.Store(false)
+	w.reconcile()
+	w.eventually("asked by the next operator", asked.Load)
+	w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+	w.reconcile()
+	w.says(v1alpha1.ConditionSynthesized, no, v1alpha1.ReasonInvalid, "404 Not Found")
 }

@@ -26,7 +26,7 @@ import (
 // errPending says that the chain is not compiled yet. It is reconciled again when it is.
 var errPending = errors.New("the chain is not compiled yet")
 
-// patience is how long a status stays as it is while its chain is compiled. Then it says that it is.
+// patience is how long a status stays as it is while its chain is compiled. Then it says that it is, if it is about an older spec.
 const patience = 3 * time.Second
 
 // compile compiles the chain, or remembers how it did. A worker does not wait for it: chains that take long, or wait for their turn, keep none from
@@ -54,10 +54,16 @@ func (r *Reconciler) compile(ctx context.Context, s *scope) (compile.Outcome, er
 			}
 		}()
 	}
+	if o, ok := r.compiled.Last(key, version); ok {
+		return o, nil // a store is asked again; until it answers, that is how it is
+	}
 	s.waits = since
-	if left := since.Add(patience).Sub(s.Now); left > 0 {
+	left := since.Add(patience).Sub(s.Now)
+	switch {
+	case s.Chain.Status.ObservedGeneration == s.Chain.Generation: // the operator has just started, or what the chain refers to has changed
+	case left > 0:
 		s.soon(left)
-	} else {
+	default:
 		s.Found.Synthesized = &report.ConditionStatus{
 			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonCompiling,
 			Message: "it is being compiled, or waits for its namespace's turn, since " + since.UTC().Format(time.TimeOnly) + " UTC",

@@ -121,8 +121,8 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 	s.Functions = append(slices.DeleteFunc(s.Functions, func(o *v1alpha1.NetworkFunction) bool { return o.Name == f.Name }), f)
 }
 
-// Compile compiles a chain when it is its namespace's turn. session is what is kept of it between two compiles, by the bytes of its texts from stores; nil: nothing is. The error is one
-// of the API server or the context, and not the user's fault.
+// Compile compiles a chain when it is its namespace's turn. session is what is kept of it between two compiles, by the bytes of its texts from stores;
+// nil: nothing is. The error is one of the API server or the context, and not the user's fault.
 func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain, session func(bytes int) *compile.Session) (compile.Outcome, error) {
 	texts := configMaps{of: s, read: map[string]*corev1.ConfigMap{}}
 	in := compile.Inputs{

@@ -46,6 +46,14 @@ func (c *Compiled) Get(key types.NamespacedName, version string, now time.Time) 
 	return o.Outcome, ok && o.version == version && (!o.Again || now.Sub(o.at) < AskAgain)
 }
 
+// Last is how a chain of that version compiled, though a store may have the text by now that it did not give then.
+func (c *Compiled) Last(key types.NamespacedName, version string) (compile.Outcome, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.last[key]
+	return o.Outcome, ok && o.version == version
+}
+
 // Put remembers how a chain of that version compiled.
 func (c *Compiled) Put(key types.NamespacedName, version string, o compile.Outcome, now time.Time) {
 	c.mu.Lock()

@@ -20,10 +20,16 @@ func TestWhatAStoreDidNotGiveIsAskedForAgain(t *testing.T) {
 			if o, ok := c.Get(key, "1", now.Add(after)); ok != known || ok && o.Reason != "x" {
 				t.Errorf("again %t, after %s: %+v, known %t; want %t", again, after, o, ok, known)
 			}
+			if o, ok := c.Last(key, "1"); !ok || o.Reason != "x" {
+				t.Errorf("again %t, after %s: the last outcome is %+v, %t", again, after, o, ok)
+			}
 		}
 	}
 	if _, ok := c.Get(key, "2", now); ok {
 		t.Error("another version is known")
+	}
+	if _, ok := c.Last(key, "2"); ok {
+		t.Error("another version has a last outcome")
 	}
 }
 

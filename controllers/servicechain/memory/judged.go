@@ -28,12 +28,13 @@ func (j *Judged) Put(chain types.NamespacedName, functions []*v1alpha1.NetworkFu
 	j.chains[chain] = generations
 }
 
-// Is tells whether a chain's status is about a function as it is here.
-func (j *Judged) Is(chain types.NamespacedName, f *v1alpha1.NetworkFunction) bool {
+// Is tells whether a chain's status is about a function as it is here. known is false if nothing has been said of the chain yet.
+func (j *Judged) Is(chain types.NamespacedName, f *v1alpha1.NetworkFunction) (is, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	generation, ok := j.chains[chain][f.UID]
-	return ok && generation == f.Generation
+	functions, known := j.chains[chain]
+	generation, ok := functions[f.UID]
+	return ok && generation == f.Generation, known
 }
 
 // Forget is called when the chain is gone.
