@@ -11,6 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sinter-nfv/sinter/controllers/confined"
 )
 
 // version is set by the build.
@@ -22,6 +24,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// compileCommand is what the operator runs itself as, to compile chains.
+const compileCommand = "compile"
 
 func newRoot() *cobra.Command {
 	o := options{}
@@ -45,6 +50,15 @@ func newRoot() *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
+	root.AddCommand(&cobra.Command{
+		Use:    compileCommand,
+		Short:  "Compile what the operator writes to this process",
+		Args:   cobra.NoArgs,
+		Hidden: true, // who uses the operator has no use for it
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return confined.Serve(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	})
 	flags := root.Flags()
 	flags.StringVar(&level, "log-level", level, "debug, info or error")
 	o.flags(flags)

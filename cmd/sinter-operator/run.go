@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/confined"
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
@@ -53,6 +55,7 @@ type options struct {
 	qps             float32
 	stores          []string
 	compiles        int
+	compileTime     time.Duration
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -70,7 +73,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.workers, "workers", 4, "objects of a kind that are reconciled at a time")
 	f.IntVar(&o.policy.MaxRules, "max-rules", 100_000, "lines that all texts of rules have that a chain takes from ConfigMaps; 0: any number")
 	f.IntVar(&o.policy.MaxRoutes, "max-routes", 400_000, "lines that all texts of routes have that a chain takes from ConfigMaps; 0: any number")
-	f.IntVar(&o.compiles, "concurrent-compiles", 1, "chains that are compiled at a time, one of a namespace; each may take 800 MB of memory")
+	f.IntVar(&o.compiles, "concurrent-compiles", 1, "chains that are compiled at a time, one of a namespace; they share the operator's memory")
+	f.DurationVar(&o.compileTime, "compile-time", time.Minute, "processor time that a chain may take to compile")
 	f.StringArrayVar(&o.stores, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; may be repeated (default: none may be read)")
 	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
@@ -84,6 +88,9 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if o.compiles < 1 {
 		return fmt.Errorf("--concurrent-compiles %d: want 1 or more", o.compiles)
+	}
+	if o.compileTime < time.Second {
+		return fmt.Errorf("--compile-time %s: want a second or more", o.compileTime)
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -139,8 +146,14 @@ func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
 func (o *options) controllers(mgr ctrl.Manager) error {
 	from, turns := source.NewStores(o.stores...), queue.New(o.compiles)
+	command, err := confined.Self(compileCommand)
+	if err != nil {
+		return err
+	}
+	limits := confined.Limits{Memory: confined.ShareMemory(), Processor: o.compileTime, Clock: 10 * o.compileTime}
+	compiler := confined.New(limits, o.compiles, command...)
 	chains := &servicechain.Reconciler{
-		Stores: from, Queue: turns,
+		Stores: from, Queue: turns, Compiler: compiler,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
 	}
@@ -150,9 +163,9 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 	}
 	functions := &networkfunction.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Judged: chains.Judged}
 	ready := healthz.Ping
-	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers), functions.SetupWithManager(mgr))
+	err = errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers), functions.SetupWithManager(mgr))
 	if o.webhookCertPath != "" {
-		err = errors.Join(err, webhook.Setup(mgr, o.policy, from, turns))
+		err = errors.Join(err, webhook.Setup(mgr, o.policy, from, turns, compiler))
 		ready = mgr.GetWebhookServer().StartedChecker()
 	}
 	return errors.Join(err, mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready))

@@ -31,6 +31,7 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		"--no-such-flag":    "unknown flag: --no-such-flag",
 		"an argument":       `unknown command "an"`,
 		"--workers several": `invalid argument "several"`,
+		"--dataplane-image x --compile-time 10ms":               "--compile-time 10ms: want a second or more",
 		"--dataplane-image x --concurrent-compiles 0":           "--concurrent-compiles 0: want 1 or more",
 		"--dataplane-image x --store ftp://routes.example.net/": `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
 	} {
@@ -60,7 +61,7 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), workers: 1, compiles: 1}
+	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), workers: 1, compiles: 1, compileTime: time.Minute}
 	o.pods.Image = "dataplane:test"
 	mgr, err := o.manager(config)
 	if err != nil {

@@ -5,6 +5,7 @@ package compile
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -45,9 +46,9 @@ type Session struct {
 
 // StoreObjects are the texts that a chain takes from stores.
 func StoreObjects(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) (out []*v1alpha1.StoreObject) {
-	of := func(f *v1alpha1.FunctionKinds) {
+	for f := range Kinds(c, functions) {
 		if f.Router == nil {
-			return
+			continue
 		}
 		for _, from := range f.Router.RoutesFrom {
 			if from.Store != nil {
@@ -55,13 +56,23 @@ func StoreObjects(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunctio
 			}
 		}
 	}
-	for i := range c.Spec.Functions {
-		of(&c.Spec.Functions[i].FunctionKinds)
-	}
-	for _, f := range Used(c, functions) {
-		of(&f.Spec.FunctionKinds)
-	}
 	return out
+}
+
+// Kinds are what the functions of a chain are, its own and those it refers to.
+func Kinds(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) iter.Seq[*v1alpha1.FunctionKinds] {
+	return func(yield func(*v1alpha1.FunctionKinds) bool) {
+		for i := range c.Spec.Functions {
+			if !yield(&c.Spec.Functions[i].FunctionKinds) {
+				return
+			}
+		}
+		for _, f := range Used(c, functions) {
+			if !yield(&f.Spec.FunctionKinds) {
+				return
+			}
+		}
+	}
 }
 
 // Outcome is a program, or why there is none.

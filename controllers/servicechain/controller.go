@@ -32,6 +32,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/confined"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
@@ -57,6 +58,8 @@ type Reconciler struct {
 	Policy compile.Policy
 	// Queue gives compiles their turns; nil: nobody waits.
 	Queue *queue.Queue
+	// Compiler has limits; nil: there are none.
+	Compiler *confined.Compiler
 
 	// beside tells of chains that were compiled beside the workers; nil: a worker compiles, and who calls Reconcile waits.
 	beside chan event.GenericEvent
@@ -108,6 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	chain, err := r.readChain(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
 		r.compiled.Forget(req.NamespacedName)
+		r.Compiler.Forget(req.NamespacedName)
 		r.scalers.Forget(req.NamespacedName)
 		r.written.Forget(req.NamespacedName)
 		r.losses.Forget(req.NamespacedName)

@@ -67,7 +67,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		}
 	}
 	if hook != nil {
-		if err := webhook.Setup(mgr, compile.Policy{}, source.NewStores(), w.turns); err != nil {
+		if err := webhook.Setup(mgr, compile.Policy{}, source.NewStores(), w.turns, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -47,7 +47,7 @@ func (r *Reconciler) readChain(ctx context.Context, key types.NamespacedName) (*
 // readObjects reads what the chain refers to and what it has.
 func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	var err error
-	reader := source.Reader{Cached: r.Client, Live: r.Live, Policy: r.Policy, Stores: r.Stores, Queue: r.Queue, Patience: storesPatience}
+	reader := source.Reader{Cached: r.Client, Live: r.Live, Policy: r.Policy, Stores: r.Stores, Queue: r.Queue, Compiler: r.Compiler, Patience: storesPatience}
 	if s.sources, err = reader.Read(ctx, s.Chain); err != nil {
 		return err
 	}

@@ -81,9 +81,11 @@ func (r *Reconciler) finish(ctx context.Context, sources *source.Sources, chain 
 		if p := recover(); p != nil { // beside, nobody else does
 			ctrl.LoggerFrom(ctx).Error(err, "the compiler has failed", "chain", key, "panic", p, "stack", string(debug.Stack()))
 		}
-		r.compiled.End(key, version, o, err, r.Clock.Now())
+		if !r.compiled.End(key, version, o, err, r.Clock.Now()) {
+			r.Compiler.Forget(key)
+		}
 	}()
-	o, err = sources.Compile(ctx, chain, func(bytes int) *compile.Session { return r.compiled.Session(key, bytes) })
+	o, err = sources.Compile(ctx, chain)
 }
 
 // synthesize compiles the chain. A spec that does not compile is no error here: what

@@ -11,12 +11,13 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/endpoints"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
 )
 
 // Services are the names of the Services whose endpoints are backends of a chain.
 func Services(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) []string {
 	names := map[string]bool{}
-	for f := range kinds(c, functions) {
+	for f := range compile.Kinds(c, functions) {
 		if ref := f.Service(); ref != nil {
 			names[ref.Name] = true
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/confined"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 )
 
@@ -32,6 +32,8 @@ type Reader struct {
 	Stores *Stores
 	// Queue gives compiles their turns; nil: nobody waits.
 	Queue *queue.Queue
+	// Compiler has limits; nil: there are none.
+	Compiler *confined.Compiler
 	// Patience is how long all texts of a chain may take that come from stores.
 	Patience time.Duration
 }
@@ -73,28 +75,12 @@ func (r *Reader) Read(ctx context.Context, c *v1alpha1.ServiceChain) (*Sources, 
 // ConfigMaps are the names of the ConfigMaps that a chain takes texts from.
 func ConfigMaps(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) []string {
 	names := map[string]bool{}
-	for f := range kinds(c, functions) {
+	for f := range compile.Kinds(c, functions) {
 		for ref := range f.ConfigMaps() {
 			names[ref.Name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
-}
-
-// kinds are what the functions of a chain are.
-func kinds(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) iter.Seq[*v1alpha1.FunctionKinds] {
-	return func(yield func(*v1alpha1.FunctionKinds) bool) {
-		for i := range c.Spec.Functions {
-			if !yield(&c.Spec.Functions[i].FunctionKinds) {
-				return
-			}
-		}
-		for _, f := range compile.Used(c, functions) {
-			if !yield(&f.Spec.FunctionKinds) {
-				return
-			}
-		}
-	}
 }
 
 // Version tells whether anything changed: chain, functions, ConfigMaps or endpoints.
@@ -121,31 +107,27 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 	s.Functions = append(slices.DeleteFunc(s.Functions, func(o *v1alpha1.NetworkFunction) bool { return o.Name == f.Name }), f)
 }
 
-// Compile compiles a chain when it is its namespace's turn. session is what is kept of it between two compiles, by the bytes of its texts from stores;
-// nil: nothing is. The error is one of the API server or the context, and not the user's fault.
-func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain, session func(bytes int) *compile.Session) (compile.Outcome, error) {
+// Compile compiles a chain when it is its namespace's turn. The error is one of the API server, the system or the context, and not the user's fault.
+func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain) (compile.Outcome, error) {
 	texts := configMaps{of: s, read: map[string]*corev1.ConfigMap{}}
 	in := compile.Inputs{
 		Functions: s.Functions, Policy: s.reader.Policy,
 		Text:     func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) { return texts.text(ctx, ref) },
 		Backends: func(ref *v1alpha1.ServiceRef) ([]v1alpha1.Backend, error) { return s.services[ref.Name].Backends(ref) },
 	}
-	turns := 1
+	turns := 1 // the largest texts take nearly all memory that the operator has: their chains are compiled alone
 	if objects := compile.StoreObjects(c, s.Functions); len(objects) > 0 {
 		stored := s.reader.Stores.read(ctx, objects, s.reader.Patience)
 		in.Stored, in.StoredBytes = stored.text, stored.bytes
-		turns = queue.Whole // the largest texts take nearly all memory that the operator has
+		turns = queue.Whole
 	}
 	release, err := s.reader.Queue.Take(ctx, s.namespace, turns)
 	if err != nil {
 		return compile.Outcome{}, err
 	}
 	defer release()
-	if session != nil {
-		in.Session = session(in.StoredBytes)
-	}
-	outcome := compile.Chain(c, in)
-	return outcome, errors.Join(texts.errs...)
+	outcome, err := s.reader.Compiler.Compile(ctx, confined.Job{Chain: c, Inputs: in, Alone: turns == queue.Whole})
+	return outcome, errors.Join(append(texts.errs, err)...)
 }
 
 // configMaps reads those that a chain names, each once.

@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/confined"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
@@ -34,8 +35,10 @@ const storesPatience = 4 * time.Second
 const patience = 5 * time.Second
 
 // Setup serves the webhooks.
-func Setup(mgr ctrl.Manager, policy compile.Policy, from *source.Stores, turns *queue.Queue) error {
-	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from, Queue: turns, Patience: storesPatience}
+func Setup(mgr ctrl.Manager, policy compile.Policy, from *source.Stores, turns *queue.Queue, compiler *confined.Compiler) error {
+	reader := source.Reader{
+		Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from, Queue: turns, Compiler: compiler, Patience: storesPatience,
+	}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),
@@ -186,7 +189,7 @@ func compiled(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceCha
 	if instead != nil {
 		sources.Replace(instead)
 	}
-	outcome, err := sources.Compile(ctx, c, nil)
+	outcome, err := sources.Compile(ctx, c)
 	return outcome.Findings, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/hostile"
 )
 
 // memory is a cgroup with a limit, of either version; it goes with the test.
@@ -28,10 +28,11 @@ type memory struct{ folder, peak string }
 
 func newMemory(t *testing.T, limit int64) memory {
 	t.Helper()
-	m, file := memory{"/sys/fs/cgroup/memory/" + namespace + strconv.Itoa(os.Getpid()), "memory.max_usage_in_bytes"}, "memory.limit_in_bytes"
+	name := fmt.Sprintf("%s-%d-%d", namespace, os.Getpid(), limit>>20)
+	m, file := memory{"/sys/fs/cgroup/memory/" + name, "memory.max_usage_in_bytes"}, "memory.limit_in_bytes"
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
-		m, file = memory{"/sys/fs/cgroup/" + namespace + strconv.Itoa(os.Getpid()), "memory.peak"}, "memory.max"
+		m, file = memory{"/sys/fs/cgroup/" + name, "memory.peak"}, "memory.max"
 	}
 	if err := os.Mkdir(m.folder, 0o755); err != nil {
 		t.Skipf("no cgroup with a limit of memory can be made: %v", err)
@@ -65,60 +66,45 @@ func (m memory) used(t *testing.T) int64 {
 	return n
 }
 
-// costly is a chain of 3 KB that takes as much of the operator's memory as we found that one may.
-func costly(name string, rng *rand.Rand) string {
-	some := func(n int, one func() string) string {
-		var list []string
-		for len(list) < n {
-			if s := one(); !slices.Contains(list, s) {
-				list = append(list, s)
-			}
-		}
-		return strings.Join(list, ", ")
-	}
-	prefix := func() string { return fmt.Sprintf("%d.%d.0.0/16", 12+rng.IntN(200), rng.IntN(256)) }
-	port := func() string { return strconv.Itoa(1 + 2*rng.IntN(32000)) }
-	var functions strings.Builder
-	for _, f := range []string{"f0", "f1"} {
-		fmt.Fprintf(&functions, "  - name: %s\n    firewall:\n      default: Accept\n      rules:\n"+
-			"      - {name: r, protocol: tcp, action: Drop, source: [%s], destination: [%s], sourcePorts: [%s], destinationPorts: [%s]}\n",
-			f, some(16, prefix), some(16, prefix), some(64, port), some(60, port))
-	}
-	return "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: " + name + "}\nspec:\n" +
-		"  interfaces:\n  - {name: inside, address: 10.0.0.1/24, networkRef: {name: a}}\n  - {name: outside, address: 11.0.0.1/24, networkRef: {name: b}}\n" +
-		"  functions:\n" + functions.String() + "  path: [inside, f0, f1, outside]\n"
-}
-
-// Whoever may write chains in one namespace can neither kill the operator, which has the memory that the chart gives it, nor keep it from others.
+// Whoever may write chains in one namespace can neither kill the operator, which has the memory that the chart gives it or less, nor keep it from others.
 func TestCostlyChainsOfOneNamespaceNeitherKillTheOperatorNorKeepItFromOthers(t *testing.T) {
 	c := startCluster(t)
 	c.helm("install", "sinter", chartDir, "--set", unanswered)
-	limit := get(c, "sinter-operator", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value()
-	held := newMemory(t, limit)
-	t.Setenv("GOMEMLIMIT", strconv.FormatInt(limit, 10)) // as the deployment sets it
-	log := c.startOperator(freeAddress(t))
-	held.hold(t, log.process.Pid)
-
-	const hostile = "hostile"
-	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: hostile}})
+	const theirs = "hostile"
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: theirs}})
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 4 {
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(costly(fmt.Sprint("costly", i), rng)), &o.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(hostile.Costly(fmt.Sprint("costly", i), rng)), &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		o.SetNamespace(hostile)
+		o.SetNamespace(theirs)
 		c.create(o)
 	}
-	began := time.Now()
-	c.create(sampleChain(t))
-	c.synthesized(log, namespace, 1, v1alpha1.ReasonCompiled)
-	t.Logf("the chain of another namespace is compiled after %s", time.Since(began))
-	c.synthesized(log, hostile, 4, v1alpha1.ReasonTooLarge)
-	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", log.process.Pid)); err != nil || !strings.Contains(string(status), "VmRSS") {
-		t.Errorf("the operator has ended:\n%s", log)
+	for i, test := range []struct {
+		limit  int64
+		reason string
+	}{
+		{get(c, "sinter-operator", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value(), v1alpha1.ReasonTooLarge},
+		{384 << 20, v1alpha1.ReasonSynthesisFailed}, // which is less than such a chain takes
+	} {
+		t.Setenv("GOMEMLIMIT", strconv.FormatInt(test.limit, 10)) // as the deployment sets it
+		held := newMemory(t, test.limit)
+		ours := sampleChain(t)
+		ours.SetName(fmt.Sprint("ours", i))
+		c.create(ours)
+		began := time.Now()
+		log := c.startOperator(freeAddress(t))
+		held.hold(t, log.process.Pid)
+		c.synthesized(log, namespace, 1+i, v1alpha1.ReasonCompiled)
+		t.Logf("the chain of another namespace is compiled after %s", time.Since(began))
+		c.synthesized(log, theirs, 4, test.reason)
+		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", log.process.Pid)); err != nil || !strings.Contains(string(status), "VmRSS") {
+			t.Errorf("the operator has ended:\n%s", log)
+		}
+		t.Logf("the operator has used %d of %d MB", held.used(t)>>20, test.limit>>20)
+		log.stop()
 	}
-	t.Logf("the operator has used %d of %d MB", held.used(t)>>20, limit>>20)
 }
 
 // synthesized waits until so many chains of a namespace have a reason of Synthesized.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,16 +80,19 @@ func (c *cluster) startOperator(metrics string) *output {
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.impersonate(deployment.Spec.Template.Spec.ServiceAccountName))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // as a kubelet does it; the lease is for the next one
+	cmd.WaitDelay = 10 * time.Second
 	log := &output{}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
 	log.process = cmd.Process
-	c.t.Cleanup(func() {
+	log.stop = sync.OnceFunc(func() {
 		stop()
 		_ = cmd.Wait()
 	})
+	c.t.Cleanup(log.stop)
 	return log
 }
 
@@ -176,6 +180,7 @@ func freeAddress(t *testing.T) string {
 // output is what a process has written so far.
 type output struct {
 	process *os.Process
+	stop    func() // the process
 
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -13,20 +12,10 @@ import (
 // Compiled remembers how chains compiled, for as long as none of their sources
 // changes: most reconciles come from reports of instances.
 type Compiled struct {
-	mu       sync.Mutex
-	last     map[types.NamespacedName]outcome
-	begun    map[types.NamespacedName]time.Time // compiles that have not ended
-	failed   map[types.NamespacedName]error     // of the API server, until it is told
-	sessions map[types.NamespacedName]*compile.Session
-	texts    []texts // of sessions, those used last at the end
-}
-
-// maxTexts bounds the bytes of texts from stores that all sessions have together; one may have as many.
-const maxTexts = 64 << 20
-
-type texts struct {
-	of    types.NamespacedName
-	bytes int
+	mu     sync.Mutex
+	last   map[types.NamespacedName]outcome
+	begun  map[types.NamespacedName]time.Time // compiles that have not ended
+	failed map[types.NamespacedName]error     // of the API server or the system, until it is told
 }
 
 // AskAgain is how soon a store is asked again for a text that it did not give.
@@ -78,8 +67,8 @@ func (c *Compiled) Begin(key types.NamespacedName, now time.Time) (since time.Ti
 	return now, true
 }
 
-// End is Put, or an error instead, after Begin. If the chain is gone meanwhile, nothing is remembered.
-func (c *Compiled) End(key types.NamespacedName, version string, o compile.Outcome, err error, now time.Time) {
+// End is Put, or an error instead, after Begin. If the chain is gone meanwhile, the answer is false, and nothing is remembered.
+func (c *Compiled) End(key types.NamespacedName, version string, o compile.Outcome, err error, now time.Time) bool {
 	c.mu.Lock()
 	_, ok := c.begun[key]
 	delete(c.begun, key)
@@ -93,6 +82,7 @@ func (c *Compiled) End(key types.NamespacedName, version string, o compile.Outco
 	if ok && err == nil {
 		c.Put(key, version, o, now)
 	}
+	return ok
 }
 
 // Failed is the error with which the last compile ended, if nobody has been told.
@@ -104,38 +94,6 @@ func (c *Compiled) Failed(key types.NamespacedName) error {
 	return err
 }
 
-// Session is what is kept of a chain between two compiles if it has texts from stores. For it, those of chains that were compiled least recently go. A
-// chain is compiled by one reconcile at a time.
-func (c *Compiled) Session(key types.NamespacedName, bytes int) *compile.Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	session := c.sessions[key]
-	c.drop(key)
-	if bytes == 0 {
-		return nil
-	}
-	sum := bytes
-	for _, t := range c.texts {
-		sum += t.bytes
-	}
-	for ; sum > maxTexts && len(c.texts) > 0; c.drop(c.texts[0].of) {
-		sum -= c.texts[0].bytes
-	}
-	if session == nil {
-		session = &compile.Session{}
-	}
-	if c.sessions == nil {
-		c.sessions = map[types.NamespacedName]*compile.Session{}
-	}
-	c.sessions[key], c.texts = session, append(c.texts, texts{key, bytes})
-	return session
-}
-
-func (c *Compiled) drop(key types.NamespacedName) {
-	delete(c.sessions, key)
-	c.texts = slices.DeleteFunc(c.texts, func(t texts) bool { return t.of == key })
-}
-
 // Forget is called when the chain is gone.
 func (c *Compiled) Forget(key types.NamespacedName) {
 	c.mu.Lock()
@@ -143,5 +101,4 @@ func (c *Compiled) Forget(key types.NamespacedName) {
 	delete(c.last, key)
 	delete(c.begun, key)
 	delete(c.failed, key)
-	c.drop(key)
 }
