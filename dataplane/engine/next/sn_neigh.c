@@ -17,10 +17,15 @@
 #define MAX_UNICAST_SOLICIT   3
 #define MAX_MULTICAST_SOLICIT 3
 
-#define UNUSED	 (60 * SECOND) /* then a neighbour is forgotten */
-#define FAILED	 (2 * SECOND)  /* who did not answer is not asked again before */
-#define ROUND	 (SECOND / 10) /* in which the tick visits every entry once */
-#define ASK_RATE 1000	       /* broadcasts per second, and at once after a pause */
+#define UNUSED	   (60 * SECOND) /* then a neighbour is forgotten */
+#define FAILED	   (2 * SECOND)	 /* who did not answer is not asked again before */
+#define ROUND	   (SECOND / 10) /* in which the tick visits every entry once */
+#define ASKED_PART 8		 /* of an interface's share is for those that are asked for */
+/* Who had an address is asked so often, a round apart, before another one is believed that says that it has
+ * it, and then not again for a time. */
+#define DISPUTE_SOLICIT 3
+#define DISPUTE_REST	(1 * SECOND)
+#define ASK_RATE	1000 /* broadcasts per second, and at once after a pause */
 /* Announcements (RFC 5227, 2.3), one more than it says: a device may take a second until it sends. */
 #define ANNOUNCE_NUM	  3
 #define ANNOUNCE_INTERVAL (2 * SECOND)
@@ -76,39 +81,60 @@ static uint64_t reachable_time(struct sn_neigh_table *t)
 	return REACHABLE_TIME / 2 + t->random % REACHABLE_TIME;
 }
 
-/* ---- which are asked for, in the order in which that began ---- */
+/* ---- lists: which are asked for, and which were heard of ---- */
 
 static bool is_asked_for(const struct sn_neigh *n)
 {
 	return n->state == SN_NEIGH_INCOMPLETE || n->state == SN_NEIGH_FAILED;
 }
 
-static void begin_asking(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
+/* NULL: it is in none. */
+static struct sn_neigh_list *list_of(struct sn_neigh_table *t, const struct sn_neigh *n)
 {
-	n->state = SN_NEIGH_INCOMPLETE;
-	n->asked = 0;
-	n->due = now;
-	n->older = t->newest;
-	n->newer = SN_NEIGH_NONE;
-	t->newest = index_of(t, n);
-	if (n->older != SN_NEIGH_NONE)
-		t->entries[n->older].newer = t->newest;
-	else
-		t->oldest = t->newest;
+	struct sn_neigh_room *room = &t->rooms[n->iface];
+
+	if (is_asked_for(n))
+		return &room->asked;
+	return sn_neigh_usable(n) && n->state != SN_NEIGH_STATIC ? &room->known : NULL;
 }
 
-static void end_asking(struct sn_neigh_table *t, const struct sn_neigh *n)
+static void unlink_from(struct sn_neigh_table *t, const struct sn_neigh *n)
 {
-	if (!is_asked_for(n))
+	struct sn_neigh_list *list = list_of(t, n);
+
+	if (!list)
 		return;
+	list->n--;
 	if (n->older != SN_NEIGH_NONE)
 		t->entries[n->older].newer = n->newer;
 	else
-		t->oldest = n->newer;
+		list->oldest = n->newer;
 	if (n->newer != SN_NEIGH_NONE)
 		t->entries[n->newer].older = n->older;
 	else
-		t->newest = n->older;
+		list->newest = n->older;
+}
+
+/* The state ends, and another one begins: at the end of its list. */
+static void begin(struct sn_neigh_table *t, struct sn_neigh *n, enum sn_neigh_state state, uint64_t due)
+{
+	struct sn_neigh_list *list;
+
+	unlink_from(t, n);
+	n->state = state;
+	n->asked = 0;
+	n->due = due;
+	list = list_of(t, n);
+	if (!list)
+		return;
+	list->n++;
+	n->older = list->newest;
+	n->newer = SN_NEIGH_NONE;
+	list->newest = index_of(t, n);
+	if (n->older != SN_NEIGH_NONE)
+		t->entries[n->older].newer = list->newest;
+	else
+		list->oldest = list->newest;
 }
 
 /* ---- entries ---- */
@@ -124,28 +150,57 @@ static void forget(struct sn_neigh_table *t, struct sn_neigh *n)
 
 	while (n->queue.head)
 		drop_first(t, n);
-	end_asking(t, n);
+	begin(t, n, SN_NEIGH_FREE, 0);
+	t->rooms[n->iface].n--;
 	while (*link != i)
 		link = &t->entries[*link].hash_next;
 	*link = n->hash_next;
-	n->state = SN_NEIGH_FREE;
 	n->key = 0;
 	n->hash_next = t->free;
 	t->free = i;
 }
 
-/* An entry that nothing names; NULL if there is no room. In a full table the one that was asked for longest
- * gives way: a scan of addresses that nobody has leaves room for those that somebody has. */
-static struct sn_neigh *vacant(struct sn_neigh_table *t)
+/* The interface that gives an entry up in a full table: the one that needs it, if it has its share, or the
+ * one that has most beyond. */
+static uint32_t giver(const struct sn_neigh_table *t, uint8_t iface)
+{
+	uint32_t most = iface;
+
+	if (t->rooms[iface].n >= t->share)
+		return iface;
+	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
+		if (t->rooms[i].n > t->rooms[most].n)
+			most = i;
+	return most;
+}
+
+/* Which of an interface's entries gives way; SN_NEIGH_NONE: none does. Those that are asked for have an
+ * eighth of the share, so that neither a scan of addresses that nobody has takes the room of those that
+ * somebody has, nor a flood of answers the room to ask. */
+static uint16_t least_wanted(const struct sn_neigh_table *t, uint32_t iface, bool to_ask)
+{
+	const struct sn_neigh_room *room = &t->rooms[iface];
+	bool many = room->asked.n + to_ask > t->share / ASKED_PART;
+
+	if (room->asked.n && (many || !room->known.n))
+		return room->asked.oldest;
+	return room->known.oldest;
+}
+
+/* An entry that nothing names; NULL if there is no room: all are configured. */
+static struct sn_neigh *vacant(struct sn_neigh_table *t, uint8_t iface, bool to_ask)
 {
 	struct sn_neigh *n;
 
 	if (t->fresh < t->max)
 		return &t->entries[t->fresh++];
-	if (!t->free && t->oldest)
-		forget(t, &t->entries[t->oldest]);
-	if (!t->free)
-		return NULL;
+	if (!t->free) {
+		uint16_t i = least_wanted(t, giver(t, iface), to_ask);
+
+		if (i == SN_NEIGH_NONE)
+			return NULL;
+		forget(t, &t->entries[i]);
+	}
 	n = &t->entries[t->free];
 	t->free = n->hash_next;
 	if (n->named)
@@ -154,9 +209,9 @@ static struct sn_neigh *vacant(struct sn_neigh_table *t)
 }
 
 /* NULL if there is no room. */
-static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key)
+static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key, bool to_ask)
 {
-	struct sn_neigh *n = vacant(t);
+	struct sn_neigh *n = vacant(t, (uint8_t)(key >> 48), to_ask);
 	uint32_t *bucket;
 
 	if (!n)
@@ -167,12 +222,12 @@ static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key)
 	n->key = key;
 	n->hash_next = *bucket;
 	*bucket = index_of(t, n);
+	t->rooms[n->iface].n++;
 	return n;
 }
 
 static void set_l2(const struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6])
 {
-	n->named = true; /* from now on it is usable */
 	memcpy(n->l2, mac, 6);
 	memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
 }
@@ -215,9 +270,9 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 	if (evictee)
 		drop_first(t, &t->entries[evictee]);
 	if (!n) {
-		n = add(t, key);
+		n = add(t, key, true);
 		if (n)
-			begin_asking(t, n, now);
+			begin(t, n, SN_NEIGH_INCOMPLETE, now);
 	}
 	if (!n) {
 		sn_output_drop(t->env, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
@@ -231,26 +286,73 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 
 /* ---- hearing ---- */
 
-bool sn_neigh_hear(struct sn_neigh_table *t, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now)
+static void believe(struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6], uint64_t now)
 {
-	struct sn_neigh *n = sn_neigh_find(t, key);
 	struct rte_mbuf *m;
 
-	if (!n && to_us)
-		n = add(t, key);
-	if (!n)
-		return to_us;
-	if (n->state == SN_NEIGH_STATIC)
-		return false;
-	end_asking(t, n);
-	n->state = SN_NEIGH_REACHABLE;
-	n->used = now;
-	n->due = now + reachable_time(t);
+	begin(t, n, SN_NEIGH_REACHABLE, now + reachable_time(t));
 	set_l2(t, n, mac);
 	while ((m = sn_wait_pop(&t->wait, &n->queue, n->iface))) {
 		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
 		sn_output_send(t->env, n->iface, m);
 	}
+}
+
+/* Rounds of the tick, from 1 on, that it comes round to after two hours. */
+static uint16_t round_of(uint64_t now)
+{
+	return (uint16_t)(1 + now / ROUND % UINT16_MAX);
+}
+
+static bool rests(const struct sn_neigh *n, uint64_t now)
+{
+	uint16_t since = (uint16_t)(round_of(now) + UINT16_MAX - n->settled) % UINT16_MAX;
+
+	return n->settled && since < DISPUTE_REST / ROUND;
+}
+
+static void settle(struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6], uint64_t now)
+{
+	n->settled = round_of(now);
+	believe(t, n, mac, now);
+}
+
+static void ask_who_had_it(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
+{
+	n->asked++;
+	n->due = now + ROUND;
+	sn_arp_ask(t, n, true, SN_SOURCE_NONE);
+}
+
+/* Another MAC says that it has a neighbour's address. Anybody on the network can say so; who had the address
+ * is asked, and keeps it with an answer. */
+static bool dispute(struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6], uint64_t now)
+{
+	if (n->state == SN_NEIGH_DISPUTED || rests(n, now))
+		return false;
+	begin(t, n, SN_NEIGH_DISPUTED, now);
+	memcpy(n->claim, mac, 6);
+	ask_who_had_it(t, n, now);
+	return true;
+}
+
+bool sn_neigh_hear(struct sn_neigh_table *t, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now)
+{
+	struct sn_neigh *n = sn_neigh_find(t, key);
+
+	if (!n && to_us)
+		n = add(t, key, false);
+	if (!n)
+		return to_us;
+	if (n->state == SN_NEIGH_STATIC)
+		return false;
+	if (sn_neigh_usable(n) && memcmp(n->l2, mac, 6) != 0)
+		return dispute(t, n, mac, now);
+	n->used = now;
+	if (n->state == SN_NEIGH_DISPUTED)
+		settle(t, n, mac, now);
+	else
+		believe(t, n, mac, now);
 	return true;
 }
 
@@ -279,8 +381,7 @@ static void give_up(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 	uint32_t count = 0;
 	struct rte_mbuf *m;
 
-	n->state = SN_NEIGH_FAILED;
-	n->due = now + FAILED;
+	begin(t, n, SN_NEIGH_FAILED, now + FAILED);
 	/* What is sent to them may need other neighbours, and this entry for one. */
 	while ((m = sn_wait_pop(&t->wait, &n->queue, iface)))
 		t->gone[count++] = m;
@@ -341,6 +442,12 @@ static void visit(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 	case SN_NEIGH_PROBE:
 		if (due)
 			probe(t, n, now);
+		break;
+	case SN_NEIGH_DISPUTED:
+		if (due && n->asked == DISPUTE_SOLICIT)
+			settle(t, n, n->claim, now);
+		else if (due)
+			ask_who_had_it(t, n, now);
 		break;
 	case SN_NEIGH_FREE:
 	case SN_NEIGH_STATIC:
@@ -418,7 +525,7 @@ static void configure(struct sn_neigh_table *t, uint8_t iface, const struct sn_s
 		return; /* it stayed, in its place */
 	if (n)
 		forget(t, n);
-	n = add(t, key);
+	n = add(t, key, false);
 	if (!n)
 		return; /* asked for by ARP if it is ever free */
 	n->state = SN_NEIGH_STATIC;
@@ -441,6 +548,7 @@ void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
 	if (!t->env->program)
 		return;
 	sn_wait_divide(&t->wait, t->env->program->n_interfaces);
+	t->share = (uint16_t)((t->max - 1) / RTE_MAX(t->env->program->n_interfaces, 1u));
 	for (uint32_t i = 0; i < t->env->program->n_interfaces; i++) {
 		const struct sn_interface *ifc = &t->env->program->interfaces[i];
 		uint16_t evictee;
@@ -462,6 +570,7 @@ const char *sn_neigh_state_name(enum sn_neigh_state state)
 		[SN_NEIGH_STALE] = "stale",
 		[SN_NEIGH_DELAY] = "delay",
 		[SN_NEIGH_PROBE] = "probe",
+		[SN_NEIGH_DISPUTED] = "disputed",
 		[SN_NEIGH_STATIC] = "static",
 	};
 

@@ -28,6 +28,7 @@ enum sn_neigh_state {
 	SN_NEIGH_STALE,	    /* not used since */
 	SN_NEIGH_DELAY,	    /* used since: it has a moment to be heard of */
 	SN_NEIGH_PROBE,	    /* asked whether it is still there */
+	SN_NEIGH_DISPUTED,  /* asked, as another one says that it has the address */
 	SN_NEIGH_STATIC,
 };
 
@@ -47,14 +48,16 @@ struct sn_neigh {
 	uint8_t iface;
 	uint8_t state; /* enum sn_neigh_state */
 	uint8_t asked; /* questions since the state began */
-	bool named;    /* by decisions, perhaps: it was usable */
+	bool named;    /* by decisions, perhaps */
 	uint64_t used; /* by a packet, or heard of */
 	uint64_t key;  /* sn_neigh_key(); 0: the entry is free */
 	uint64_t due;  /* when the state ends or the next question is asked; STALE: when it began */
 	uint32_t hash_next;
-	uint16_t older, newer; /* of those that are asked for; SN_NEIGH_NONE: the end */
+	uint16_t older, newer; /* of its list; SN_NEIGH_NONE: the end */
 	struct sn_wait_queue queue;
-	uint32_t pad[3];
+	uint8_t claim[6]; /* who says that it has the address */
+	uint16_t settled; /* 0: no dispute has ended a short time ago */
+	uint32_t pad;
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
@@ -68,19 +71,31 @@ struct sn_neigh_hooks {
 	void (*unreachable)(void *ctx, struct rte_mbuf *m, uint32_t iface, uint64_t now);
 };
 
+struct sn_neigh_list {
+	uint16_t oldest, newest, n;
+};
+
+/* An interface's entries. */
+struct sn_neigh_room {
+	uint16_t n;		    /* all of them, with those that are configured */
+	struct sn_neigh_list asked; /* that are asked for, or did not answer, by when that began */
+	struct sn_neigh_list known; /* that were heard of, by when that was last */
+};
+
 struct sn_neigh_table {
 	struct sn_neigh *entries;
 	uint32_t *buckets;
 	uint32_t bucket_mask;
 	uint32_t max;
-	uint32_t fresh;		 /* entries from here on were never used */
-	uint32_t free;		 /* chain of those that were */
-	uint16_t oldest, newest; /* that are asked for, or did not answer; SN_NEIGH_NONE: none */
-	uint32_t hand;		 /* the entry that the tick visits next */
-	uint64_t visited;	 /* when the tick visited some last */
-	uint64_t random;	 /* state of the generator of reachable times */
-	uint64_t may_ask;	 /* by broadcast; 10^9 are worth one question */
-	uint64_t may_ask_at;	 /* when that was so */
+	uint32_t fresh; /* entries from here on were never used */
+	uint32_t free;	/* chain of those that were */
+	uint16_t share; /* entries of an interface when all are in use */
+	struct sn_neigh_room rooms[SN_IFACES_MAX];
+	uint32_t hand;	     /* the entry that the tick visits next */
+	uint64_t visited;    /* when the tick visited some last */
+	uint64_t random;     /* state of the generator of reachable times */
+	uint64_t may_ask;    /* by broadcast; 10^9 are worth one question */
+	uint64_t may_ask_at; /* when that was so */
 	uint64_t next_announcement;
 	uint64_t announced;	/* interfaces, one bit each */
 	uint32_t announcements; /* that are still to be made */

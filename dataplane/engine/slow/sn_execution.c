@@ -142,8 +142,10 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	sn_journal_commit(x);
 	n = sn_neigh_find(slow->neighbors, sn_neigh_key((uint8_t)iface, p->vlan, hop));
 	known = n && sn_neigh_usable(n);
-	if (known && x->keep)
+	if (known && x->keep) {
+		n->named = true;
 		x->keeper->keep(x->keeper, x, p, n);
+	}
 	if (x->warm_up)
 		return sn_done();
 	if (n && n->state == SN_NEIGH_FAILED)

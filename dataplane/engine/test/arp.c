@@ -49,6 +49,31 @@ void gateway_answers(struct fixture *f)
 	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
 }
 
+void answer_of(struct fixture *f, uint32_t host)
+{
+	uint8_t frame[ARP_FRAME];
+
+	send_frame(f, 1, frame,
+		   write_arp(frame, OUTSIDE_MAC, HOST_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + host,
+			     SN_SAMPLE_OUTSIDE));
+}
+
+struct sn_neigh_info entry_of(const struct fixture *f, uint32_t address)
+{
+	struct sn_neigh_info list[64];
+	size_t n = sn_worker_neighbors(f->worker, list, 64);
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].address == address)
+			return list[i];
+	return (struct sn_neigh_info){.state = SN_NEIGH_FREE};
+}
+
+bool knows(const struct fixture *f, uint32_t address)
+{
+	return entry_of(f, address).state != SN_NEIGH_FREE;
+}
+
 const uint8_t *asked(const struct sent *s)
 {
 	return sn_load16(s->data + 12) == 0x0806 && sn_load16(s->data + 14 + 6) == ARP_REQUEST ? s->data

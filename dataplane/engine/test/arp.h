@@ -27,6 +27,11 @@ void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_t op, u
 /* Load f->msg with GATEWAY2, which is not known. */
 void unknown_gateway(struct fixture *f);
 void gateway_answers(struct fixture *f);
+/* A host of the outside answers us: SN_SAMPLE_OUTSIDE + host. */
+void answer_of(struct fixture *f, uint32_t host);
+/* What the table has of an address; of state SN_NEIGH_FREE: nothing. */
+struct sn_neigh_info entry_of(const struct fixture *f, uint32_t address);
+bool knows(const struct fixture *f, uint32_t address);
 
 /* What the frame, an ARP question, is sent to; NULL: it is none. */
 const uint8_t *asked(const struct sent *s);

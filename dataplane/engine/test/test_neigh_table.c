@@ -137,50 +137,6 @@ static void static_and_foreign_neighbours_are_not_learnt(void **state)
 	assert_memory_not_equal(assert_sent(f, 1), HOST_MAC, 6);
 }
 
-/* A frame of another host, which took the place of the first. */
-static void send_arp_of_next(struct fixture *f, const uint8_t *to, uint16_t op, uint32_t sender,
-			     uint32_t target)
-{
-	uint8_t frame[ARP_FRAME];
-
-	send_frame(f, 1, frame, write_arp(frame, to, NEXT_MAC, 0, op, sender, target));
-	assert_int_equal(f->n_out, 0);
-}
-
-static void the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks(void **state)
-{
-	static const struct {
-		uint16_t op;
-		uint32_t target;
-	} cases[] = {
-		{ARP_REQUEST, GATEWAY2},	       /* an announcement */
-		{ARP_REQUEST, SN_SAMPLE_OUTSIDE + 77}, /* a question to another host */
-		{ARP_REPLY, GATEWAY2},		       /* an announcement as some make it */
-	};
-	struct fixture *f = *state;
-	struct packet p = outward(SN_UDP, 5000);
-	struct sn_neigh_info list[8];
-
-	unknown_gateway(f);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
-		for (int j = 0; j < 2; j++) { /* decided, and by the cache */
-			send_packet(f, &p);
-			assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
-		}
-		send_arp_of_next(f, ALL_MAC, cases[i].op, GATEWAY2, cases[i].target);
-		send_packet(f, &p);
-		assert_memory_equal(assert_sent(f, 1), NEXT_MAC, 6);
-	}
-	/* An unknown host is not learnt, and what is configured stays. */
-	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 78, SN_SAMPLE_OUTSIDE + 78);
-	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_GATEWAY, SN_SAMPLE_GATEWAY);
-	assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 3);
-	for (int i = 0; i < 3; i++)
-		if (list[i].address != GATEWAY2)
-			assert_memory_not_equal(list[i].mac, NEXT_MAC, 6);
-}
-
 static void an_announcement_answers_who_is_asked_for(void **state)
 {
 	struct fixture *f = *state;
@@ -208,35 +164,6 @@ static void what_is_learnt_stays_over_a_swap(void **state)
 	load(f);
 	send_packet(f, &p);
 	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
-}
-
-static void a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it(void **state)
-{
-	struct fixture *f = *state;
-	struct packet p = outward(SN_UDP, 5000);
-
-	unknown_gateway(f);
-	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
-	for (uint32_t i = 0; i < 100; i++) /* more than there is room for */
-		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + 100 + i, SN_SAMPLE_OUTSIDE);
-	for (int i = 0; i < 2; i++)
-		send_packet(f, &p);
-	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
-	tick(f, 61 * SECOND);
-	for (uint32_t i = 0; i < 100; i++)
-		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + 100 + i, SN_SAMPLE_OUTSIDE);
-	send_packet(f, &p);
-	assert_int_equal(f->n_out, 0); /* no room to ask */
-	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
-}
-
-static void answer_of(struct fixture *f, uint32_t host)
-{
-	uint8_t frame[ARP_FRAME];
-
-	send_frame(f, 1, frame,
-		   write_arp(frame, OUTSIDE_MAC, HOST_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + host,
-			     SN_SAMPLE_OUTSIDE));
 }
 
 static void a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours(void **state)
@@ -267,41 +194,6 @@ static void a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neig
 		send_packet(f, &scan);
 		assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
 	}
-}
-
-static bool knows(const struct fixture *f, uint32_t address)
-{
-	struct sn_neigh_info list[64];
-	size_t n = sn_worker_neighbors(f->worker, list, 64);
-
-	for (size_t i = 0; i < n; i++)
-		if (list[i].address == address)
-			return true;
-	return false;
-}
-
-static void of_those_that_are_asked_for_the_first_gives_way(void **state)
-{
-	struct fixture *f = *state;
-	struct packet p = outward(SN_UDP, 5000);
-
-	load(f);
-	for (uint32_t i = 0; i < 61; i++) { /* the table has room for 63, of which two are configured */
-		p.dst = SN_SAMPLE_OUTSIDE + 100 + i;
-		send_packet(f, &p);
-		assert_int_equal(f->n_drops, 0);
-	}
-	answer_of(f, 100);
-	answer_of(f, 102);
-	for (uint32_t i = 61; i < 64; i++) { /* in place of 101, 103 and 104 */
-		p.dst = SN_SAMPLE_OUTSIDE + 100 + i;
-		send_packet(f, &p);
-		assert_int_equal(f->n_drops, 1);
-		assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
-		assert_int_equal(f->n_out, 1); /* the question */
-	}
-	for (uint32_t i = 100; i < 106; i++)
-		assert_int_equal(knows(f, SN_SAMPLE_OUTSIDE + i), i != 101 && i != 103 && i != 104);
 }
 
 static void a_warmed_up_decision_follows_no_neighbour_that_is_forgotten(void **state)
@@ -379,12 +271,9 @@ int main(void)
 		WITH_FIXTURE(a_gateway_that_went_to_another_mac_is_found_there_without_loss),
 		WITH_FIXTURE(a_neighbour_that_nobody_uses_is_not_probed_and_forgotten_after_a_minute),
 		WITH_FIXTURE(static_and_foreign_neighbours_are_not_learnt),
-		WITH_FIXTURE(the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks),
 		WITH_FIXTURE(an_announcement_answers_who_is_asked_for),
 		WITH_FIXTURE(what_is_learnt_stays_over_a_swap),
-		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
 		WITH_FIXTURE(a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours),
-		WITH_FIXTURE(of_those_that_are_asked_for_the_first_gives_way),
 		WITH_FIXTURE(a_warmed_up_decision_follows_no_neighbour_that_is_forgotten),
 		WITH_FIXTURE(neighbours_are_kept_per_vlan),
 	};
