@@ -234,8 +234,9 @@ static void set_l2(const struct sn_neigh_table *t, struct sn_neigh *n, const uin
 
 /* ---- asking ---- */
 
-/* Whoever makes us send to addresses that nobody has does not make us flood the network with questions. */
-static bool may_ask(struct sn_neigh_table *t, uint64_t now)
+/* Whoever makes us send to addresses that nobody has does not make us flood the network with questions. Half
+ * of them are for who is asked for by a packet, now: else those to whom nobody answered would have all. */
+static bool may_ask(struct sn_neigh_table *t, bool again, uint64_t now)
 {
 	uint64_t elapsed = now - t->may_ask_at < SECOND ? now - t->may_ask_at : SECOND;
 
@@ -243,15 +244,15 @@ static bool may_ask(struct sn_neigh_table *t, uint64_t now)
 	t->may_ask += elapsed * ASK_RATE;
 	if (t->may_ask > ASK_RATE * SECOND)
 		t->may_ask = ASK_RATE * SECOND;
-	if (t->may_ask < SECOND)
+	if (t->may_ask < SECOND + (again ? ASK_RATE / 2 * SECOND : 0))
 		return false;
 	t->may_ask -= SECOND;
 	return true;
 }
 
-static void ask_all(struct sn_neigh_table *t, struct sn_neigh *n, uint32_t source, uint64_t now)
+static void ask_all(struct sn_neigh_table *t, struct sn_neigh *n, bool again, uint32_t source, uint64_t now)
 {
-	if (!may_ask(t, now)) {
+	if (!may_ask(t, again, now)) {
 		n->due = now + ROUND;
 		return;
 	}
@@ -281,7 +282,7 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 	p->m->port = t->env->addresses.ports[p->iface]; /* an error about it depends on where it came in */
 	sn_wait_push(&t->wait, &n->queue, iface, index_of(t, n), p->m);
 	if (n->asked == 0 && now >= n->due)
-		ask_all(t, n, sn_source(p->m), now);
+		ask_all(t, n, false, sn_source(p->m), now);
 }
 
 /* ---- hearing ---- */
@@ -427,7 +428,7 @@ static void visit(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 		if (due && n->asked == MAX_MULTICAST_SOLICIT)
 			give_up(t, n, now);
 		else if (due)
-			ask_all(t, n, SN_SOURCE_NONE, now);
+			ask_all(t, n, true, SN_SOURCE_NONE, now);
 		break;
 	case SN_NEIGH_FAILED:
 		if (due)
