@@ -164,16 +164,16 @@ func timeoutOf(t element.Timeouts, proto uint8, tcp *tcpState) time.Duration {
 	return t.UDP
 }
 
-// openingIdle is how long a TCP session that is not answered is kept, however scarce ports are.
+// openingIdle is how long a TCP session that is opening is kept, however scarce ports are.
 const openingIdle = time.Second
 
 // evictable tells whether the NAPT may end a live session for a flow that finds no port.
 func (s *session) evictable(proto uint8, now time.Duration) bool {
-	return proto == protoTCP && !s.tcp.answered && now-s.last >= openingIdle
+	return proto == protoTCP && !s.tcp.acknowledged && now-s.last >= openingIdle
 }
 
 // Evict ends the entry of a flow, as a NAPT, or a table of followed flows, may for another one that finds no port or no room: it is a TCP entry that is not
-// answered, and that was idle for a second or longer. Anything else is an error. Of a load balancer it ends a session that its
+// acknowledged, and that was idle for a second or longer. Anything else is an error. Of a load balancer it ends a session that its
 // backend has not acknowledged.
 func (c *Chain) Evict(now time.Duration, b Binding) error {
 	if t := c.tracked[b.Node]; t != nil {
@@ -189,7 +189,7 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 		case s == nil:
 			return fmt.Errorf("%s has no entry for %v → %v", b.Node, b.Inside, b.Remote)
 		case !s.evictable(f.proto, now):
-			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, s.tcp.answered, now-s.last)
+			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, acknowledged: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, s.tcp.acknowledged, now-s.last)
 		}
 		n.end(e, f.remote(), now)
 		return nil

@@ -459,19 +459,21 @@ func TestTwoZonesWithTheSameAddressesGetTheirOwnAnswers(t *testing.T) {
 	}
 }
 
-func TestANAPTMayEndAnOpeningThatNobodyAnsweredForASecondAndNoOtherEntry(t *testing.T) {
+func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) {
 	syn := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
 	answer := back(pkt{proto: 6, flags: "SA", sport: 80, dport: 2000}, "192.0.2.10")
+	ack := pkt{proto: 6, flags: "A", sport: 1, dport: 80}
 	for name, c := range map[string]struct {
-		first    pkt
-		answered bool
-		idle     time.Duration
-		want     string
+		first                  pkt
+		answered, acknowledged bool
+		idle                   time.Duration
+		want                   string
 	}{
 		"not answered for a second":     {first: syn, idle: time.Second},
-		"not answered for not so long":  {first: syn, idle: time.Second - 1, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, answered: false, idle for 999.999999ms"},
-		"answered":                      {first: syn, answered: true, idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, answered: true, idle for 1s"},
-		"a protocol without an opening": {first: udp(1, 80), idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 17, answered: false, idle for 1s"},
+		"not answered for not so long":  {first: syn, idle: time.Second - 1, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, acknowledged: false, idle for 999.999999ms"},
+		"answered":                      {first: syn, answered: true, idle: time.Second},
+		"acknowledged":                  {first: syn, answered: true, acknowledged: true, idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, acknowledged: true, idle for 1s"},
+		"a protocol without an opening": {first: udp(1, 80), idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 17, acknowledged: false, idle for 1s"},
 		"too old to be an entry anyway": {first: syn, idle: 10*time.Second + 1, want: "nat has no entry for 10.0.0.2:1 → 198.51.100.1:80"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -479,6 +481,9 @@ func TestANAPTMayEndAnOpeningThatNobodyAnsweredForASecondAndNoOtherEntry(t *test
 			only(t, chain.Process(0, inside, c.first.frame(), choosing("192.0.2.10:2000")))
 			if c.answered {
 				only(t, chain.Process(0, outside, answer.frame(), nil))
+			}
+			if c.acknowledged {
+				only(t, chain.Process(0, inside, ack.frame(), nil))
 			}
 			b := Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}
 			if c.first.proto == 0 {

@@ -254,8 +254,8 @@ func (t *flows) evict(now time.Duration, b Binding) error {
 		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
 	if !t.mayEnd(e, now) {
-		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, answered: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
-			e.state(), e.tcp.answered, now-e.last, t.begun-e.number)
+		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, acknowledged: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
+			e.state(), e.tcp.acknowledged, now-e.last, t.begun-e.number)
 	}
 	delete(t.of, e.key())
 	return nil
@@ -271,7 +271,7 @@ func (t *flows) mayEnd(e *tracked, now time.Duration) bool {
 	}
 	others := (t.HalfOpen+shards-1)/shards - 1 // and one that is about to begin
 	tooMany := t.HalfOpen > 0 && e.number > 0 && t.begun-e.number >= others && e.state() == "opening" && e.last != now
-	return tooMany || !e.tcp.answered && now-e.last >= openingIdle
+	return tooMany || !e.tcp.acknowledged && now-e.last >= openingIdle
 }
 
 // Flow is a live flow that a table follows.

@@ -271,7 +271,7 @@ func TestNoMoreFlowsBeginThanThereIsRoomFor(t *testing.T) {
 	syn(3, "passes")
 }
 
-func TestOnlyOpeningsThatNobodyAnswersGiveWay(t *testing.T) {
+func TestOnlyOpeningsThatAreStuckGiveWay(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
 	b := Binding{Node: "fw/flows", Proto: protoTCP, Inside: ap("10.0.0.2:1025"), Remote: ap("198.51.100.1:80")}
 	if f.c.Evict(f.now, b) == nil {

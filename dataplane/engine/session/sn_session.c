@@ -4,8 +4,8 @@
 #include "sn_carry.h"
 #include "sn_session_impl.h"
 
-#define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce room is */
-#define OPENINGS_LOOKED 16u	    /* entries that are looked at for one that is not answered */
+#define OPENING_NS	1000000000u /* for the next segment of a TCP opening, however scarce room is */
+#define OPENINGS_LOOKED 16u	    /* entries that are looked at for one that is stuck */
 
 uint32_t sn_session_quota_class(const struct sn_entry *e)
 {
@@ -19,13 +19,13 @@ uint32_t sn_session_timeout(const struct sn_state *state, const struct sn_entry 
 
 /* ---- one ends for another ---- */
 
-bool sn_session_unanswered(const struct sn_session *s, uint64_t now)
+bool sn_session_is_stuck(const struct sn_session *s, uint64_t now)
 {
-	return (s->seen & SN_SEEN_ANSWERED) == 0 &&
+	return (s->seen & SN_SEEN_ACKNOWLEDGED) == 0 &&
 	       (int64_t)(now - sn_entry_last_use(&s->entry)) >= (int64_t)OPENING_NS;
 }
 
-/* An unanswered opening of the shard, of the owner if that is what is full, for another TCP session. */
+/* A stuck opening of the shard, of the owner if that is what is full, for another TCP session. */
 struct sn_entry *sn_session_victim(struct sn_partition *partition, struct sn_state_table *table,
 				   struct sn_state_shard *sh, uint32_t owner, uint32_t class, uint64_t now)
 {
@@ -38,7 +38,7 @@ struct sn_entry *sn_session_victim(struct sn_partition *partition, struct sn_sta
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (e->live && s->proto == SN_TCP && (!owner_full || e->owner == owner) &&
-		    sn_session_unanswered(s, now))
+		    sn_session_is_stuck(s, now))
 			return e;
 	}
 	return NULL;

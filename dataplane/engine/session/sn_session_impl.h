@@ -80,8 +80,8 @@ struct sn_entry *sn_session_victim(struct sn_partition *partition, struct sn_sta
 				   struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
 				   uint64_t now);
 
-/* A TCP session that the side which did not begin does not answer, for so long that it may end, however
- * scarce room is. */
-bool sn_session_unanswered(const struct sn_session *s, uint64_t now);
+/* A TCP session that is not answered, or whose answer is not acknowledged, for so long that it may end where
+ * room is scarce. */
+bool sn_session_is_stuck(const struct sn_session *s, uint64_t now);
 
 #endif /* SN_SESSION_IMPL_H */

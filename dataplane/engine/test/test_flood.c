@@ -127,6 +127,8 @@ static void run_round(struct flood *f, uint64_t after)
 	for (size_t i = 0; i < h->n_out; i++) {
 		const uint8_t *frame = h->bytes + h->out[i].offset;
 
+		if (h->out[i].source >= ROUND_MAX)
+			continue; /* a question for a neighbour */
 		f->fate[h->out[i].source] = PASSED;
 		f->address[h->out[i].source] = src_of(frame);
 		f->port[h->out[i].source] = sport_of(frame);
@@ -265,7 +267,7 @@ struct binding {
 	uint16_t port;
 };
 
-/* Opened and answered. */
+/* Opened and answered; the first packet of a round acknowledges. */
 static void connect_flows(struct flood *f, struct binding *bindings)
 {
 	for (uint32_t i = 0; i < FLOWS; i++) {
@@ -305,9 +307,14 @@ struct siege {
 	uint64_t tried, opened; /* new connections; opened: answered, and that passed */
 	uint64_t answered;
 	uint64_t most; /* sessions */
+	bool collude;  /* the remotes of strangers answer, and are not acknowledged */
+	struct stranger {
+		struct binding binding; /* port 0: not opened */
+		uint32_t remote;
+	} strangers[RATE]; /* of the round before */
 };
 
-static void add_openings_of_strangers(struct flood *f, uint32_t remotes)
+static void add_openings_of_strangers(struct flood *f, struct siege *s, uint32_t remotes)
 {
 	for (uint32_t i = 0; i < RATE; i++) {
 		struct packet p = outward(SN_TCP, (uint16_t)(1 + dice(65535)));
@@ -317,6 +324,29 @@ static void add_openings_of_strangers(struct flood *f, uint32_t remotes)
 		p.dport = 80;
 		p.flags = 0x02;
 		add(f, &p);
+		s->strangers[i].remote = p.dst;
+	}
+}
+
+static void note_openings_of_strangers(const struct flood *f, struct siege *s)
+{
+	for (uint32_t i = 0; i < RATE; i++)
+		s->strangers[i].binding =
+			(struct binding){f->address[i], f->fate[i] == PASSED ? f->port[i] : 0};
+}
+
+/* To the openings of the round before. */
+static void add_answers_to_strangers(struct flood *f, const struct stranger *strangers)
+{
+	for (uint32_t i = 0; i < RATE; i++) {
+		struct packet p = inward(SN_TCP, strangers[i].binding.port);
+
+		p.src = strangers[i].remote;
+		p.dst = strangers[i].binding.address;
+		p.sport = 80;
+		p.flags = 0x12;
+		if (strangers[i].binding.port)
+			add(f, &p);
 	}
 }
 
@@ -355,17 +385,22 @@ static void add_answers(struct flood *f, const struct siege *s, uint32_t round)
 
 static void besiege(struct flood *f, struct siege *s, uint32_t round, uint32_t remotes)
 {
+	struct stranger before[RATE];
 	uint32_t flows, news, answers;
 
-	add_openings_of_strangers(f, remotes);
+	memcpy(before, s->strangers, sizeof(before));
+	add_openings_of_strangers(f, s, remotes);
 	flows = f->n;
 	add_packets_of_flows(f, s, round);
 	news = f->n;
 	add_new_connections(f, round);
+	if (s->collude)
+		add_answers_to_strangers(f, before);
 	answers = f->n;
 	add_answers(f, s, round);
 	s->answered += f->n - answers;
 	run_round(f, 10 * MS);
+	note_openings_of_strangers(f, s);
 	s->sent += 2 * ESTABLISHED;
 	s->lost += lost_of_flows(f, s->bindings, flows, round * ESTABLISHED, ESTABLISHED);
 	s->tried += NEW;
@@ -378,10 +413,13 @@ static void besiege(struct flood *f, struct siege *s, uint32_t round, uint32_t r
 		s->opened += f->fate[i] == PASSED;
 }
 
-static void flood_with_openings(struct flood *f, uint32_t remotes, uint32_t bound)
+static void flood_with_openings(struct flood *f, uint32_t remotes, bool collude, uint32_t bound)
 {
 	struct siege *s = calloc(1, sizeof(*s));
 
+	s->collude = collude;
+	if (collude) /* answers find their way to hosts that are none */
+		f->msg->interfaces[0]->gateway = f->msg->interfaces[0]->neighbors[0]->address;
 	load_flood(f);
 	connect_flows(f, s->bindings);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -403,7 +441,13 @@ static void flood_with_openings(struct flood *f, uint32_t remotes, uint32_t boun
 
 static void a_flood_of_openings_from_random_sources_costs_nobody_his_connection(void **state)
 {
-	flood_with_openings(*state, 100, PORTS);
+	flood_with_openings(*state, 100, false, PORTS);
+}
+
+/* Who answers each opening, and is not acknowledged, makes no connections of them. */
+static void a_flood_that_a_remote_answers_costs_nobody_his_connection(void **state)
+{
+	flood_with_openings(*state, 100, true, PORTS);
 }
 
 /* Cut by hash, a shard reaches a remote by one port of 128: four addresses for one remote. */
@@ -412,7 +456,7 @@ static void a_flood_to_one_remote_costs_nobody_his_connection(void **state)
 	struct flood *f = *state;
 
 	f->msg->tables[0]->pool[0]->last = SN_SAMPLE_POOL + 3;
-	flood_with_openings(f, 1, 4 * PORTS + FLOWS + ROUNDS * NEW);
+	flood_with_openings(f, 1, false, 4 * PORTS + FLOWS + ROUNDS * NEW);
 }
 
 static void a_flood_costs_nobody_his_connection_where_sessions_are_limited(void **state)
@@ -420,7 +464,15 @@ static void a_flood_costs_nobody_his_connection_where_sessions_are_limited(void 
 	struct flood *f = *state;
 
 	f->msg->tables[0]->max_sessions = 60000;
-	flood_with_openings(f, 10000, 60000);
+	flood_with_openings(f, 10000, false, 60000);
+}
+
+static void an_answered_flood_costs_nobody_his_connection_where_sessions_are_limited(void **state)
+{
+	struct flood *f = *state;
+
+	f->msg->tables[0]->max_sessions = 60000;
+	flood_with_openings(f, 10000, true, 60000);
 }
 
 #define WITH_FLOOD(test) cmocka_unit_test_setup_teardown(test, open_flood, close_flood)
@@ -436,8 +488,10 @@ int main(void)
 		WITH_FLOOD(an_elephant_is_one_session_on_one_worker),
 		WITH_HASHED_FLOOD(an_elephant_is_one_session_on_one_worker),
 		WITH_FLOOD(a_flood_of_openings_from_random_sources_costs_nobody_his_connection),
+		WITH_FLOOD(a_flood_that_a_remote_answers_costs_nobody_his_connection),
 		WITH_HASHED_FLOOD(a_flood_to_one_remote_costs_nobody_his_connection),
 		WITH_FLOOD(a_flood_costs_nobody_his_connection_where_sessions_are_limited),
+		WITH_FLOOD(an_answered_flood_costs_nobody_his_connection_where_sessions_are_limited),
 		WITH_HASHED_FLOOD(a_flood_costs_nobody_his_connection_where_sessions_are_limited),
 	};
 

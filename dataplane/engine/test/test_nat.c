@@ -257,19 +257,25 @@ static void a_pool_is_used_up_to_its_last_port_and_no_further(void **state)
 	go_out(f, &out); /* those that are too old make room, to the nanosecond */
 }
 
-/* A small pool with four TCP openings, of which the first was answered. */
+/* A small pool with four TCP openings, of which the first two were answered, and the first was acknowledged.
+ */
 static void fill_with_openings(struct fixture *f, uint16_t ports[4])
 {
 	struct packet out = outward(SN_TCP, 5000), in;
 
 	for (int i = 0; i < 4; i++, out.sport++)
 		ports[i] = go_out(f, &out);
-	in = inward(SN_TCP, ports[0]);
-	send_packet(f, &in);
-	assert_sent(f, 0);
+	for (int i = 0; i < 2; i++) {
+		in = inward(SN_TCP, ports[i]);
+		send_packet(f, &in);
+		assert_sent(f, 0);
+	}
+	out = outward(SN_TCP, 5000);
+	out.flags = SN_TCP_ACK;
+	assert_int_equal(go_out(f, &out), ports[0]);
 }
 
-static void an_opening_that_nobody_answered_makes_room_after_a_second(void **state)
+static void an_opening_that_is_stuck_makes_room_after_a_second(void **state)
 {
 	struct fixture *f = *state;
 	struct packet next = outward(SN_TCP, 6000), udp = outward(SN_UDP, 5000), in;
@@ -289,10 +295,10 @@ static void an_opening_that_nobody_answered_makes_room_after_a_second(void **sta
 		assert_int_equal(go_out(f, &next), ports[i]);
 	send_packet(f, &next);
 	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
-	send_packet(f, &udp); /* what has no handshake cannot be told from what is answered */
+	send_packet(f, &udp); /* what has no handshake cannot be told from what is established */
 	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
 	in = inward(SN_TCP, ports[0]);
-	send_packet(f, &in); /* the one that was answered lives */
+	send_packet(f, &in); /* the one that was acknowledged lives */
 	assert_int_equal(dport_of(assert_sent(f, 0)), 5000);
 	sn_state_stats(f->state, 0, &stats);
 	assert_int_equal(stats.evicted, 3);
@@ -303,20 +309,20 @@ static void an_opening_that_nobody_answered_makes_room_after_a_second(void **sta
 static void the_decisions_of_an_opening_that_made_room_are_forgotten(void **state)
 {
 	struct fixture *f = *state;
-	struct packet out = outward(SN_TCP, 5001), next = outward(SN_TCP, 6000), in;
+	struct packet out = outward(SN_TCP, 5002), next = outward(SN_TCP, 6000), in;
 	uint16_t ports[4];
 
 	small_pool(f);
 	load(f);
 	fill_with_openings(f, ports);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(go_out(f, &out), ports[1]); /* known to the cache */
+		assert_int_equal(go_out(f, &out), ports[2]); /* known to the cache */
 	f->now += SECOND;
 	for (int i = 1; i < 4; i++, next.sport++)
 		go_out(f, &next);
-	in = inward(SN_TCP, ports[1]);
+	in = inward(SN_TCP, ports[2]);
 	send_packet(f, &in);
-	assert_int_not_equal(dport_of(assert_sent(f, 0)), 5001); /* the port is the newer flow's */
+	assert_int_not_equal(dport_of(assert_sent(f, 0)), 5002); /* the port is the newer flow's */
 	send_packet(f, &out);
 	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
 }
@@ -573,7 +579,7 @@ int main(void)
 		WITH_FIXTURE(a_connection_whose_ports_are_used_again_after_fin_starts_over),
 		WITH_FIXTURE(timers_give_ports_of_idle_sessions_back),
 		WITH_FIXTURE(a_pool_is_used_up_to_its_last_port_and_no_further),
-		WITH_FIXTURE(an_opening_that_nobody_answered_makes_room_after_a_second),
+		WITH_FIXTURE(an_opening_that_is_stuck_makes_room_after_a_second),
 		WITH_FIXTURE(the_decisions_of_an_opening_that_made_room_are_forgotten),
 		WITH_FIXTURE(an_opening_makes_room_where_sessions_are_limited),
 		WITH_FIXTURE(the_port_that_rests_longest_is_taken_next),

@@ -5,8 +5,7 @@
 
 #define CLIENT_SESSIONS 64u /* of a client's address, port and protocol */
 #define OTHER_BACKENDS	64u /* entries of the table that are asked for a backend without a flow of that */
-#define OPENING_NS	1000000000u /* for a backend's answer to a TCP opening, however scarce room is */
-#define LOOKED		16u	    /* sessions, for one that may end */
+#define LOOKED		16u /* sessions, for one that may end */
 
 static uint16_t port_of(const struct sn_backend *b, uint16_t sent_to)
 {
@@ -213,8 +212,7 @@ struct sn_entry *sn_balancer_victim(struct sn_partition *partition, struct sn_st
 		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
 		const struct sn_session *s = (const struct sn_session *)e;
 
-		if (e->live && s->proto == SN_TCP && !(s->seen & SN_SEEN_ACKNOWLEDGED) &&
-		    (int64_t)(now - sn_entry_last_use(e)) >= (int64_t)OPENING_NS)
+		if (e->live && s->proto == SN_TCP && sn_session_is_stuck(s, now))
 			return e;
 	}
 	return NULL;

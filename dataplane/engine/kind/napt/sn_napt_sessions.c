@@ -4,7 +4,7 @@
 #include "sn_flow.h"
 #include "sn_napt_mapping.h"
 
-#define OPENINGS_LOOKED 16u /* ports that are looked at for one that is not answered */
+#define OPENINGS_LOOKED 16u /* ports that are looked at for one whose opening is stuck */
 
 /* An outside address and port. */
 struct spot {
@@ -131,7 +131,7 @@ void sn_napt_release(const struct sn_state *state, const struct sn_state_table *
 		slot_rest(&l, slot);
 }
 
-/* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
+/* Ends a stuck opening that has one of the ports; its slot, which is the caller's. */
 static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			   const struct list *l, uint64_t now)
 {
@@ -143,7 +143,7 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 		if (!index || index & SLOT_FREE)
 			continue;
 		s = session_at(sh, index);
-		if (!sn_session_unanswered(s, now))
+		if (!sn_session_is_stuck(s, now))
 			continue;
 		sn_state_note_evicted(partition, &t->table, &sh->shard, &s->entry, now);
 		subscriber_count(partition->state, s, -1, -1);
@@ -155,8 +155,9 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 }
 
 /*
- * The port of a TCP opening that nobody answered, for one that begins: so a flood of openings cannot hold a
- * shard's ports. What was answered keeps its port. Few are looked at, others at each try.
+ * The port of a TCP opening that is stuck, for one that begins: so a flood of openings cannot hold a
+ * shard's ports, though somebody answers them. What was acknowledged keeps its port. Few are looked at,
+ * others at each try.
  */
 static struct spot spot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			      uint32_t shard, const struct sn_flow *f, uint64_t now)
@@ -183,7 +184,7 @@ static void evict_alone(struct sn_partition *partition, struct napt_table *t, st
 		struct sn_entry *e = at_index(&sh->shard, turn(&sh->shard.hand, sh->shard.slab_fresh) + 1);
 		const struct sn_session *s = (const struct sn_session *)e;
 
-		if (!e->live || s->proto != SN_TCP || !sn_session_unanswered(s, now) ||
+		if (!e->live || s->proto != SN_TCP || !sn_session_is_stuck(s, now) ||
 		    (t->paired && address_index(t, s->outside_addr) != paired_index(t, f->src)) ||
 		    mapping_at(sh, SN_PROTO_TCP, slot_of_session(t, sh, s))->n > 1)
 			continue;
