@@ -17,6 +17,9 @@ func notInStore(f finding.Finding) bool {
 
 const storeField = ".store"
 
+// ConfigMapFile begins the names of files that are texts of ConfigMaps, in findings.
+const ConfigMapFile = "configmap/"
+
 // maxText bounds what all texts of a chain unpack to that come from ConfigMaps: those who may write ConfigMaps
 // must not be able to fill the operator's memory.
 const maxText = 32 << 20
@@ -119,7 +122,7 @@ func (r *reader) read(o finding.Object, field string, from v1alpha1.TextSource, 
 	)
 	switch {
 	case from.ConfigMapRef != nil:
-		field, value, file = field+".configMapRef", from.ConfigMapRef.Name+"/"+from.ConfigMapRef.Key, "configmap/"+from.ConfigMapRef.Name+"/"+from.ConfigMapRef.Key
+		field, value, file = field+".configMapRef", from.ConfigMapRef.Name+"/"+from.ConfigMapRef.Key, ConfigMapFile+from.ConfigMapRef.Name+"/"+from.ConfigMapRef.Key
 		if text, err = r.Text(from.ConfigMapRef); err == nil {
 			text, err = r.unpacked(text)
 		}

@@ -2,11 +2,13 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,5 +107,44 @@ type empty struct{ client.Reader }
 func (empty) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 func (empty) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, "x")
+}
+
+// Whoever reaches the port can ask for a chain that names a ConfigMap of any namespace.
+func TestTheWebhookTellsNothingThatAConfigMapHas(t *testing.T) {
+	for format, function := range map[string]string{
+		"CSV":        "firewall: {rulesFrom: {configMapRef: {name: app, key: config}, format: CSV}}",
+		"ClassBench": "firewall: {rulesFrom: {configMapRef: {name: app, key: config}, format: ClassBench, actions: OddAcceptEvenDrop}}",
+		"inspect":    "inspect: {rulesFrom: {configMapRef: {name: app, key: config}}}",
+		"routes":     "router: {routesFrom: [{configMapRef: {name: app, key: config}, port: outside}]}",
+	} {
+		for _, text := range []string{
+			"hunter2\n", "password=hunter2\n", "# settings\n\npassword: \"hunter2\"\n", "action,hunter2\nAccept,1\n", "action,source\nhunter2,hunter2\n",
+			"@hunter2 0.0.0.0/0 0 : 1 0 : 1 0x00/0x00\n", "drop hunter2 any any -> any any (hunter2;)\n", "drop udp any hunter2 -> any any (content:\"hunter2\"; hunter2:1;)\n",
+		} {
+			bundle, found := manifest.Parse("chain.yaml", []byte(strings.Replace(guarded+acl, "firewall:\n      rulesFrom: {configMapRef: {name: acl, key: rules.csv}, format: CSV}", function, 1)), nil)
+			if len(bundle.Chains) != 1 {
+				t.Fatal(found)
+			}
+			chains := Chains{Reader: source.Reader{Cached: empty{}, Live: holding{text: text}}}
+			warnings, err := chains.ValidateCreate(t.Context(), bundle.Chains[0])
+			if says := fmt.Sprint(warnings, err); strings.Contains(says, "hunter2") || !strings.Contains(says, "configmap/app/config:") {
+				t.Errorf("%s, %q: the answer is %s", format, text, says)
+			}
+		}
+	}
+}
+
+// holding is a cluster in which each ConfigMap has a text.
+type holding struct {
+	client.Reader
+	text string
+}
+
+func (h holding) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if m, ok := o.(*corev1.ConfigMap); ok {
+		m.Data = map[string]string{"config": h.text}
+		return nil
+	}
 	return apierrors.NewNotFound(schema.GroupResource{}, "x")
 }

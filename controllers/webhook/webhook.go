@@ -190,7 +190,19 @@ func compiled(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceCha
 		sources.Replace(instead)
 	}
 	outcome, err := sources.Compile(ctx, c)
-	return outcome.Findings, err
+	return unquoted(outcome.Findings), err
+}
+
+// unquoted does not repeat what lines of ConfigMaps have. Whoever reaches the webhook's port can ask for any chain, with a ConfigMap that they may not
+// read; the status of a chain that exists has all words.
+func unquoted(found finding.List) finding.List {
+	found = slices.Clone(found)
+	for i, f := range found {
+		if strings.HasPrefix(f.File, compile.ConfigMapFile) {
+			found[i].Field, found[i].Value = "", ""
+		}
+	}
+	return found
 }
 
 // judged are findings to warn of, and such to refuse for. What is missing altogether is a warning, since it may be applied next.
