@@ -119,6 +119,10 @@ test-suites: build ## Suites across packages: engine against oracle, network nam
 test-full: deps ## The same with the long form of the suites, on other chains each time (root, an hour).
 	hack/test.sh --long
 
+.PHONY: test-oldest
+test-oldest: deps chart-tools engine ## The tests of test-envtest, with the API server of the oldest Kubernetes that is supported (minutes).
+	hack/test.sh oldest
+
 .PHONY: e2e
 e2e: cluster-tools sinterctl ## The end-to-end suite on the cluster (root, minutes).
 	hack/cluster/e2e.sh -v

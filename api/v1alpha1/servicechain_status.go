@@ -46,7 +46,7 @@ const (
 	ReasonUnschedulable    = "Unschedulable"    // the scheduler found no node; the message quotes it
 	ReasonInterfaceUnbound = "InterfaceUnbound" // an interface names neither network nor device
 	ReasonNameTaken        = "NameTaken"        // an object that the chain needs is there and is somebody else's
-	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook; the message quotes it
+	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook; the message quotes it. Or the cluster has no DRA for its claims
 	ReasonAdmissionFailed  = "AdmissionFailed"  // a node refused a pod, which is replaced
 	ReasonContainerFailed  = "ContainerFailed"  // a container does not start, or has ended; the message has its last words. Also of Programmed and Ready
 )

@@ -196,6 +196,14 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 		return nil
 	}
 	pod := newPod(s.instance, r.Pods, decision.Affinity())
+	if dropped, err := r.dropsClaims(ctx, pod); dropped {
+		s.placed = no(v1alpha1.ReasonPodRefused, "the API server removes the pod's resourceClaims: the cluster has dynamic resource allocation (DRA) switched off. "+
+			"Use Kubernetes 1.34 or later, where it is on, or set resourceName instead of resourceClaimTemplateName")
+		s.requeue = askAgainAfter
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("try Pod %s: %w", pod.Name, err)
+	}
 	switch err := r.Client.Create(ctx, pod, fieldManager); {
 	case apierrors.IsAlreadyExists(err): // the cache is behind, and will call again
 		s.requeue = time.Second
@@ -211,4 +219,21 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	r.recent.add(pod)
 	r.event(s, corev1.EventTypeNormal, "PodCreated", "Place", "pod %s may run on %v, of %d nodes asked", pod.Name, decision.Required(), decision.Asked)
 	return nil
+}
+
+// dropsClaims reports whether the API server would remove the pod's claims. Without DRA it does so silently, and the engine
+// would start without its devices. A refusal is left to the request that creates the pod.
+func (r *Reconciler) dropsClaims(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	if len(pod.Spec.ResourceClaims) == 0 {
+		return false, nil
+	}
+	trial := pod.DeepCopy()
+	err := r.Client.Create(ctx, trial, fieldManager, client.DryRunAll)
+	switch {
+	case apierrors.IsAlreadyExists(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return len(trial.Spec.ResourceClaims) == 0, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/source"
+	"github.com/sinter-nfv/sinter/test/kept"
 )
 
 // world is a namespace with the three controllers, called by hand, and a test that plays
@@ -86,10 +87,18 @@ func (w *world) counting() interceptor.Funcs {
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if dry := new(client.CreateOptions).ApplyOptions(opts).DryRun; len(dry) > 0 {
+				return c.Create(ctx, o, opts...) // writes nothing
+			}
 			if err := note("create", o); err != nil {
 				return err
 			}
-			return c.Create(ctx, o, opts...)
+			sent := o.DeepCopyObject()
+			err := c.Create(ctx, o, opts...)
+			if err == nil {
+				w.keeps(sent, o)
+			}
+			return err
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			if err := note("delete", o); err != nil {
@@ -109,6 +118,17 @@ func (w *world) counting() interceptor.Funcs {
 			}
 			return c.SubResource(sub).Apply(ctx, o, opts...)
 		},
+	}
+}
+
+// keeps checks that the API server has taken all of a pod. An old one, or one with a feature switched off, removes fields silently.
+func (w *world) keeps(sent runtime.Object, got client.Object) {
+	pod, ok := sent.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	if lost, err := kept.Missing(pod.Spec, got.(*corev1.Pod).Spec); err != nil || len(lost) > 0 {
+		w.Errorf("the API server does not keep these fields of the pod: %q, %v", lost, err)
 	}
 }
 

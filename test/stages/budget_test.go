@@ -164,6 +164,24 @@ func TestATreeThatPassedIsNoted(t *testing.T) {
 	}
 }
 
+// TestTheStageOldestHasTheOldestAPIServer runs what wants an API server, and nothing else.
+func TestTheStageOldestHasTheOldestAPIServer(t *testing.T) {
+	root := everything(t)
+	for file, text := range map[string]string{
+		"bin/go":          bash + "echo $KUBEBUILDER_ASSETS $* >>ran\n" + lists + pass,
+		"hack/envtest.sh": bash + "echo /assets$*\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, root, "1 passed, 0 failed, 0 skipped", "oldest")
+	ran, _ := os.ReadFile(filepath.Join(root, "ran"))
+	if text := string(ran); !strings.HasPrefix(text, "/assets--oldest test ") || !strings.HasSuffix(text, " ./controllers/a\n") || strings.Count(text, "\n") != 1 {
+		t.Errorf("ran, each with its API server:\n%s\nwant the tests of ./controllers/a with that of --oldest", ran)
+	}
+}
+
 // TestWhatIsSlowRunsOnceMoreAlone has a test and a suite that take longer than any may, beside others.
 func TestWhatIsSlowRunsOnceMoreAlone(t *testing.T) {
 	const golang = bash + lists + "s=25\n[[ $* != *'-short -timeout 40m -run ^TestA$ example/a' ]] || { echo again; s=%d; }\n" +
