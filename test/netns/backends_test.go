@@ -29,6 +29,7 @@ func startCheckedFarm(t *testing.T, oldnew ...string) *farm {
 // TestABackendThatDiesGetsNoNewConnections has a server go silent while clients come all the time, as curl does: one after the other. Those of
 // the other server notice nothing, new ones fail until two checks have, and a connection of the dead one ends.
 func TestABackendThatDiesGetsNoNewConnections(t *testing.T) {
+	t.Parallel() // waits more than it works
 	f := startCheckedFarm(t)
 	kept := f.connectToBoth(t)
 	mark := f.engine.Process.Mark()

@@ -163,6 +163,7 @@ func pages(t *testing.T, to *lab.Space, at string, from *lab.Space) (get func(ho
 
 // TestQueriesForNamesThatAreRefusedDoNotLeave asks a DNS server through an inspection.
 func TestQueriesForNamesThatAreRefusedDoNotLeave(t *testing.T) {
+	t.Parallel() // waits more than it works
 	s := inspectedSite(t)
 	answerDNS(t, s.peer, officePeer+":53")
 	ask := names(t, s.host, officePeer+":53")
@@ -212,6 +213,7 @@ func TestRequestsThatMatchDoNotArrive(t *testing.T) {
 
 // TestTheInspectSampleGuardsAResolver has config/samples/inspect.yaml between hosts and the internet.
 func TestTheInspectSampleGuardsAResolver(t *testing.T) {
+	t.Parallel() // waits more than it works
 	const far = "203.0.113.254"
 	host, peer, box := lab.New(t, "host"), lab.New(t, "peer"), lab.New(t, "engine")
 	lab.Cable(t, lab.End{Space: host, Device: "eth0", Address: "10.0.0.50/24"}, lab.End{Space: box, Device: "inside"})

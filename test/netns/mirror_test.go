@@ -111,6 +111,7 @@ func TestCopiesOfWhatPassesGetToTheAnalyzer(t *testing.T) {
 // TestAnAnalyzerThatCannotTakeCopiesHarmsNobody: copies that meet nobody, or are too large, are
 // dropped, and no ICMP error tells the packet's sender of them.
 func TestAnAnalyzerThatCannotTakeCopiesHarmsNobody(t *testing.T) {
+	t.Parallel() // waits more than it works
 	for name, test := range map[string]struct {
 		there  bool
 		mtu    int32

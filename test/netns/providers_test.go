@@ -167,6 +167,7 @@ func TestAnEntryBySourceDropsPrivateAddresses(t *testing.T) {
 // TestAProviderDropsAddressesOfAnother is the world without the entries: it would show if the
 // providers let everything pass.
 func TestAProviderDropsAddressesOfAnother(t *testing.T) {
+	t.Parallel() // waits more than it works
 	b := lab.Parse(t, providersSample)
 	for i := range b.Chains[0].Spec.Functions {
 		if r := b.Chains[0].Spec.Functions[i].Router; r != nil {

@@ -187,6 +187,7 @@ func (w *stunWorld) sees(t *testing.T, local netip.AddrPort) (s sight) {
 
 // TestASTUNClientSeesTheMappingAndTheFilter asks two servers at two ports each, as RFC 5780 sections 4.3 and 4.4 have it.
 func TestASTUNClientSeesTheMappingAndTheFilter(t *testing.T) {
+	t.Parallel() // waits more than it works
 	w := newSTUNWorld(t)
 	for i, c := range []struct {
 		mapping, filtering string

@@ -79,6 +79,7 @@ func TestAVLANTagIsABoundaryOnKernelInterfaces(t *testing.T) {
 
 // TestAHostInAVLANIsToldWhyItsPacketsDied sends packets with and without a tag that expire, or whose neighbour is silent.
 func TestAHostInAVLANIsToldWhyItsPacketsDied(t *testing.T) {
+	t.Parallel() // waits more than it works
 	lab.Require(t)
 	s := newSite(t)
 	s.engine = lab.StartEngine(t, s.box, officeBinds)
