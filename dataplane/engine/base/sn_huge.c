@@ -56,6 +56,11 @@ void sn_huge_advise(void *from, size_t size, bool whole)
 		madvise(begin, (size_t)(end - begin), MADV_HUGEPAGE); /* best effort */
 }
 
+void sn_huge_refuse(void *from, size_t size)
+{
+	madvise(from, size, MADV_NOHUGEPAGE); /* best effort */
+}
+
 /* For kernels before 5.14: writes what is there. */
 static void touch(uint8_t *from, const uint8_t *end)
 {

@@ -27,6 +27,10 @@ void sn_huge_unmap(void *block, size_t size);
  */
 void sn_huge_advise(void *from, size_t size, bool whole);
 
+/* Small pages for a part of a mapping, of whole pages, whatever the system prefers: it is used here and
+ * there. */
+void sn_huge_refuse(void *from, size_t size);
+
 /* Where they begin. */
 uint8_t *sn_huge_begin(void *from, bool whole);
 

@@ -32,9 +32,9 @@ struct sn_entry *sn_session_victim(struct sn_partition *partition, struct sn_sta
 	bool owner_full = *owner_quota(partition, owner, class) <= 0;
 
 	(void)table;
-	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < OPENINGS_LOOKED && looks < sh->slab_fresh;
+	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < OPENINGS_LOOKED && looks < slab_used(sh);
 	     looks++) {
-		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
+		struct sn_entry *e = used_entry(sh, turn(&sh->hand, slab_used(sh)));
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (e->live && s->proto == SN_TCP && (!owner_full || e->owner == owner) &&

@@ -48,8 +48,8 @@ static size_t read_shard(const struct sn_state *state, const struct sn_state_tab
 {
 	size_t n = 0;
 
-	for (; p->entry < sh->slab_fresh && n < max; p->entry++) {
-		struct sn_entry *e = at_index(sh, p->entry + 1);
+	for (; p->entry < slab_used(sh) && n < max; p->entry++) {
+		struct sn_entry *e = used_entry(sh, p->entry);
 
 		if (unlikely(e->live && sn_entry_bundled(e)))
 			sn_bundle_part(state, e);
@@ -100,11 +100,12 @@ static uint32_t tier_words(uint32_t entries)
 
 static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint32_t entries)
 {
-	const struct sn_state_shard *sh = shard_at(t, number);
+	struct sn_state_shard *sh = shard_at(t, number);
 
 	if (entries == 0)
 		return;
-	populate_rows(sh, sh->slab, RTE_MIN(entries, (uint32_t)sh->slab_max) * sizeof(*sh->slab));
+	sn_shard_reserve(sh, entries);
+	populate_rows(sh, sh->slab, RTE_MIN(entries, sh->slab_head) * sizeof(*sh->slab));
 	populate_rows(sh, sh->buckets, tier_words(entries) * sizeof(*sh->buckets));
 	sn_huge_populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
 	/* What entries hold lies scattered: of few, most pages would never be used. */
@@ -234,12 +235,12 @@ static void end_entry(struct sn_state *state, const struct sn_state_table *t, st
 
 static void forget_shard(struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh)
 {
-	for (uint32_t i = 1; i <= sh->slab_fresh; i++)
-		if (at_index(sh, i)->live)
-			end_entry(state, t, sh, at_index(sh, i));
+	for (uint32_t i = 0; i < slab_used(sh); i++)
+		if (used_entry(sh, i)->live)
+			end_entry(state, t, sh, used_entry(sh, i));
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
 	sh->tier_0 = sh->tier_1 = 0;
-	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
+	sn_shard_forget(sh);
 	if (t->kind->shard_reset)
 		t->kind->shard_reset(t, sh);
 }

@@ -255,8 +255,8 @@ static void add_stats(struct sn_state_stats *stats, const struct sn_state_shard 
 	stats->sessions += sh->live;
 	stats->created += sh->created;
 	stats->expired += sh->expired;
-	stats->exhausted += sh->exhausted;
-	stats->evicted += sh->evicted;
+	stats->exhausted += sh->cold->exhausted;
+	stats->evicted += sh->cold->evicted;
 }
 
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)
@@ -310,9 +310,9 @@ size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t n
 	for (uint32_t i = 0; t && i <= t->mask; i++) {
 		const struct sn_state_shard *sh = shard_at(t, i);
 
-		for (uint32_t j = 1; j <= sh->slab_fresh && n < max; j++)
-			if (sn_entry_live(at_index(sh, j), now))
-				out[n++] = sn_entry_info(state, at_index(sh, j), now);
+		for (uint32_t j = 0; j < slab_used(sh) && n < max; j++)
+			if (sn_entry_live(used_entry(sh, j), now))
+				out[n++] = sn_entry_info(state, used_entry(sh, j), now);
 	}
 	return n;
 }

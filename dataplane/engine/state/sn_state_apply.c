@@ -266,8 +266,8 @@ static bool owners_same(const struct sn_state *state, const struct change *c)
 static void change_shard(struct sn_state *state, struct change *c, const struct sn_state_table *from,
 			 struct sn_state_shard *sh, const struct sn_state_table *to)
 {
-	for (uint32_t i = 1; i <= sh->slab_fresh; i++) {
-		struct sn_entry *e = at_index(sh, i);
+	for (uint32_t i = 0; i < slab_used(sh); i++) {
+		struct sn_entry *e = used_entry(sh, i);
 		uint32_t owner = e->live ? c->renamed[e->owner] : SN_NO_INDEX;
 		bool over, kept;
 
@@ -288,6 +288,27 @@ static void change_shard(struct sn_state *state, struct change *c, const struct 
 	}
 }
 
+static uint32_t live_in(const struct sn_state_table *t)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i <= t->mask; i++)
+		live += shard_at(t, i)->live;
+	return live;
+}
+
+/* Shards are taken over one after the other, but will fill alike if they did. */
+static void make_way(const struct sn_state_table *to, const struct sn_state_table *from)
+{
+	uint32_t live = live_in(from), shards = 0;
+
+	for (uint32_t i = 0; i <= from->mask; i++)
+		shards += shard_at(from, i)->live > 0;
+	for (uint32_t i = 0; live > 0 && i <= to->mask; i++)
+		sn_shard_reserve(shard_at(to, i),
+				 RTE_MIN(shard_at(from, i & from->mask)->live, 2 * live / shards));
+}
+
 static void change_entries(struct sn_state *state, struct change *c, struct sn_state_table **old,
 			   uint32_t n_old, uint32_t n_tables)
 {
@@ -300,18 +321,11 @@ static void change_entries(struct sn_state *state, struct change *c, struct sn_s
 				to = c->tables[i];
 		if (to && to != old[o] && to->kind->inherit)
 			to->kind->inherit(to, old[o]);
+		if (to && to != old[o])
+			make_way(to, old[o]);
 		for (uint32_t n = 0; n <= old[o]->mask; n++)
 			change_shard(state, c, old[o], shard_at(old[o], n), to);
 	}
-}
-
-static uint32_t live_in(const struct sn_state_table *t)
-{
-	uint32_t live = 0;
-
-	for (uint32_t i = 0; i <= t->mask; i++)
-		live += shard_at(t, i)->live;
-	return live;
 }
 
 /* Entries of an owner and class: what its limit was, less what all partitions have left. */

@@ -109,7 +109,7 @@ void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state
 {
 	if (partition->events != NULL)
 		sn_state_note(partition, t, e, false, now);
-	sh->evicted++;
+	sh->cold->evicted++;
 }
 
 static void evict(struct sn_partition *partition, struct sn_state_table *t, struct sn_state_shard *sh,
@@ -160,8 +160,8 @@ struct sn_entry *sn_state_first_due(struct sn_state_shard *sh)
 {
 	struct sn_entry *first = NULL;
 
-	for (uint32_t looks = 0; looks < LOOKED && looks < sh->slab_fresh; looks++) {
-		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
+	for (uint32_t looks = 0; looks < LOOKED && looks < slab_used(sh); looks++) {
+		struct sn_entry *e = used_entry(sh, turn(&sh->hand, slab_used(sh)));
 
 		if (e->live && (first == NULL || due_of(e) < due_of(first)))
 			first = e;
@@ -179,9 +179,12 @@ void sn_partition_tick(struct sn_partition *partition, uint64_t now)
 
 		for (uint32_t j = 0; partition->owned[i] && j < state->n_tables; j++) {
 			const struct sn_state_table *t = state->tables[j];
+			struct sn_state_shard *sh = shard_at(t, i & t->mask);
 
 			if (i <= t->mask)
-				sn_state_reap(partition, t, shard_at(t, i), now, false);
+				sn_state_reap(partition, t, sh, now, false);
+			if (i <= t->mask && unlikely(sh->trims))
+				sn_shard_trim(sh, state->eras->entered[i] % 2 * SN_ERA);
 		}
 	}
 	for (uint32_t j = 0; j < state->n_tables; j++)

@@ -10,80 +10,13 @@
 #include "sn_ahead.h"
 #include "sn_bundle.h"
 #include "sn_hash.h"
+#include "sn_shard.h"
 #include "sn_state.h"
 #include "sn_state_kind.h"
 #include "sn_subscribers.h"
 
-#define WHEEL_SHIFT 28	 /* a slot is 0.27 s … */
-#define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
-#define NS_PER_MS   1000000ull
-
-/*
- * What shards use from the start on lies in rows: the first kilobyte of each shard, the second of each, and
- * so on. Shards fill alike, so memory in use lies together, on few pages, however much there may be.
- */
-#define ROW_BYTES   1024u
-#define ROW_ENTRIES (ROW_BYTES / (uint32_t)sizeof(struct sn_entry_line))
-#define ROW_WORDS   (ROW_BYTES / (uint32_t)sizeof(uint32_t))
-
-/*
- * Hash buckets lie in tiers of more and more. An entry is put into the first tier that is not half full, and
- * stays there: nothing is ever moved, and memory is used for as many entries as there are. A tier is first
- * used when all of its memory is there: the one before it fills up meanwhile, though not beyond all measure.
- */
-#define TIERS	   3
-#define BUCKETS_0  ROW_WORDS
-#define BUCKETS_1  (64 * BUCKETS_0)
-#define TIER_0_MAX (BUCKETS_0 / 2)
-#define TIER_1_MAX (BUCKETS_1 / 2)
-#define CROWD	   2 /* times as many as that */
-
-/* The stretches of a table's memory. */
-enum {
-	STRETCH_FIRST,	/* what the first entries need: tier 0, the wheels */
-	STRETCH_TIER_1, /* these three as a whole */
-	STRETCH_TIER_2,
-	STRETCH_SLAB,  /* from its start on, as are the next */
-	STRETCH_PARTS, /* of the kind's rows */
-	STRETCH_PARTS_MAX = 3,
-};
-
-/*
- * A bucket is the index of its chain's first entry, and a bit for each entry by its hash: most look-ups that
- * find nothing read no entry.
- */
-#define BUCKET_INDEX 0x000fffffu
-#define BUCKET_BITS  (~BUCKET_INDEX)
-
 #define SN_QUOTA_CLASSES  4 /* of entries of an owner, at most */
 #define SN_OWNER_TIMEOUTS 5
-
-/*
- * A shard of a table; a kind's shards begin with it. Line 1 is read by every look-up, what is in the next
- * only by what makes and ends entries.
- */
-struct sn_state_shard {
-	struct sn_entry_line *slab; /* in rows */
-	uint32_t *buckets;	    /* in rows */
-	uint16_t tier_0;	    /* entries of the first tier */
-	uint16_t tier_1;
-	uint32_t slab_fresh;
-	uint32_t slab_free; /* + 1 */
-	uint32_t slab_max : 20;
-	uint32_t spread : 4;	 /* there are 2^spread shards */
-	uint32_t tier_2_log : 8; /* the last tier has 2^tier_2_log buckets */
-	uint32_t live;		 /* entries that are not reclaimed */
-	uint32_t hand;		 /* the slab's entry that is looked at next for one that may end */
-	uint32_t *wheel;
-	uint64_t tick;		      /* slots before it are done */
-	struct sn_stretch *stretches; /* of the table */
-	/* line 2 */
-	uint64_t created;
-	uint64_t expired;
-	uint64_t exhausted;
-	uint64_t evicted;
-};
-_Static_assert(sizeof(struct sn_state_shard) == 96, "the first line, and a bit of the second");
 
 /* A table; a kind's tables begin with it. */
 struct sn_state_table {
@@ -174,31 +107,7 @@ static inline struct sn_state_table *table_of(const struct sn_state *state, cons
 	return state->tables[state->owners[e->owner].table];
 }
 
-/* ---- slab, chains, wheel ---- */
-
-/* Where number n of what lies in rows of `row` (a power of two) is, from the shard's first on. */
-static inline size_t in_rows(const struct sn_state_shard *sh, uint32_t row, uint32_t n)
-{
-	return (size_t)(n & ~(row - 1)) << sh->spread | (n & (row - 1));
-}
-
-/* Where the row of number n ends, of all shards. */
-static inline size_t row_end(const struct sn_state_shard *sh, uint32_t row, uint32_t n)
-{
-	return ((size_t)(n & ~(row - 1)) + row) << sh->spread;
-}
-
-static inline uint32_t index_of(const struct sn_state_shard *sh, const struct sn_entry *e)
-{
-	size_t at = (size_t)((const struct sn_entry_line *)e - sh->slab);
-
-	return (uint32_t)((at >> sh->spread & ~(size_t)(ROW_ENTRIES - 1)) | (at & (ROW_ENTRIES - 1))) + 1;
-}
-
-static inline struct sn_entry *at_index(const struct sn_state_shard *sh, uint32_t index)
-{
-	return &sh->slab[in_rows(sh, ROW_ENTRIES, index - 1)].entry;
-}
+/* ---- chains, wheel ---- */
 
 static inline void hang(struct sn_state_shard *sh, struct sn_entry *e)
 {
@@ -226,22 +135,6 @@ static inline void unhang(struct sn_state_shard *sh, struct sn_entry *e)
 		sh->wheel[e->wheel_slot] = e->wheel_next;
 	if (e->wheel_next)
 		at_index(sh, e->wheel_next)->wheel_prev = e->wheel_prev;
-}
-
-static inline uint32_t *bucket_at(const struct sn_state_shard *sh, uint32_t number)
-{
-	return &sh->buckets[in_rows(sh, ROW_WORDS, number)];
-}
-
-static inline uint32_t *bucket_of(const struct sn_state_shard *sh, uint32_t tier, uint64_t hash)
-{
-	uint32_t h = (uint32_t)hash;
-
-	if (tier == 0)
-		return bucket_at(sh, h & (BUCKETS_0 - 1));
-	if (tier == 1)
-		return bucket_at(sh, BUCKETS_0 + (h & (BUCKETS_1 - 1)));
-	return bucket_at(sh, BUCKETS_0 + BUCKETS_1 + (h & ((1u << sh->tier_2_log) - 1)));
 }
 
 static inline uint32_t bucket_bit(uint64_t hash)
@@ -303,6 +196,8 @@ static inline void chain(struct sn_state_shard *sh, struct sn_entry *e, uint64_t
 
 	sh->tier_0 += tier == 0;
 	sh->tier_1 += tier == 1;
+	if (unlikely(tier == 2))
+		last_tier_used(sh);
 	e->hash_next = *bucket & BUCKET_INDEX;
 	*bucket = (*bucket & BUCKET_BITS) | bucket_bit(hash) | index_of(sh, e);
 }
@@ -340,34 +235,6 @@ static inline void unchain(struct sn_state_shard *sh, const struct sn_entry *e, 
 	sh->tier_1 -= tier == 1;
 }
 
-static inline bool slab_empty(const struct sn_state_shard *sh)
-{
-	return !sh->slab_free && sh->slab_fresh == sh->slab_max;
-}
-
-/* NULL: it is empty. */
-static inline struct sn_entry *slab_take(struct sn_state_shard *sh)
-{
-	struct sn_entry *e;
-
-	/* Each time the line of the next one is sent for: its turn comes when other shards had theirs. */
-	if (sh->slab_free) {
-		e = at_index(sh, sh->slab_free);
-		sh->slab_free = e->hash_next;
-		if (sh->slab_free)
-			rte_prefetch0(at_index(sh, sh->slab_free));
-		return e;
-	}
-	if (sh->slab_fresh == sh->slab_max)
-		return NULL;
-	if (sh->slab_fresh % ROW_ENTRIES == 0)
-		sn_stretch_reach(&sh->stretches[STRETCH_SLAB],
-				 row_end(sh, ROW_ENTRIES, sh->slab_fresh) * sizeof(struct sn_entry_line));
-	e = at_index(sh, ++sh->slab_fresh);
-	rte_prefetch0(at_index(sh, sh->slab_fresh + 1));
-	return e;
-}
-
 /*
  * Decisions that remember the entry do not hold any more. An era ends when one of the entries has had half of
  * its generations; the others begin the next one at their next change, wherever they were. So it is the entry
@@ -393,8 +260,7 @@ static inline void slab_give(const struct sn_state *state, struct sn_state_shard
 {
 	e->live = 0;
 	entry_outdate(state, e);
-	e->hash_next = sh->slab_free;
-	sh->slab_free = index_of(sh, e);
+	slab_put(sh, e);
 }
 
 /* The number of `n` that is looked at now; the next one is next. */

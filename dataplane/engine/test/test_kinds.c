@@ -247,8 +247,8 @@ static int count_report_table(const struct sn_state *state, const struct sn_stat
 	for (uint32_t i = 0; i <= t->mask; i++) {
 		const struct sn_state_shard *sh = shard_at(t, i);
 
-		for (uint32_t j = 1; j <= sh->slab_fresh; j++)
-			stats->exhausted += ((const struct count *)at_index(sh, j))->packets;
+		for (uint32_t j = 0; j < slab_used(sh); j++)
+			stats->exhausted += ((const struct count *)used_entry(sh, j))->packets;
 	}
 	return 0;
 }
@@ -302,7 +302,7 @@ static struct sn_entry *count_get(struct sn_partition *partition, uint32_t shard
 	if (e != NULL || !make)
 		return e;
 	if (!has_room(partition, t, sh, t->owner, 0, now)) {
-		sh->exhausted++;
+		sh->cold->exhausted++;
 		return NULL;
 	}
 	e = slab_take(sh);

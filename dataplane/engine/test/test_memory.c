@@ -96,7 +96,7 @@ static size_t resident(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int setup_with(void **state, Sinter__Program__V1__Dependence mapping)
+static int setup_with(void **state, Sinter__Program__V1__Dependence mapping, uint32_t max_sessions)
 {
 	static struct world w;
 	Sinter__Program__V1__Program *msg;
@@ -106,7 +106,7 @@ static int setup_with(void **state, Sinter__Program__V1__Dependence mapping)
 	w = (struct world){.now = 1000 * SECOND};
 	sn_arena_init(&w.arena);
 	msg = sn_sample_napt(&w.arena);
-	msg->tables[0]->max_sessions = 4000000;
+	msg->tables[0]->max_sessions = max_sessions;
 	msg->tables[0]->mapping = mapping;
 	msg->tables[0]->pool[0]->last += ADDRESSES - 1;
 	w.program = sn_program_create(msg, NULL, &err);
@@ -119,13 +119,19 @@ static int setup_with(void **state, Sinter__Program__V1__Dependence mapping)
 
 static int setup(void **state)
 {
-	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT);
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT, 4 * MANY);
 }
 
 /* Every session has a mapping of its own. */
 static int setup_mappings(void **state)
 {
-	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT);
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, 4 * MANY);
+}
+
+/* As many as a NAPT may have by default. */
+static int setup_crowds(void **state)
+{
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, MANY);
 }
 
 static int teardown(void **state)
@@ -182,6 +188,119 @@ static void a_mapping_costs_few_bytes_more(void **state)
 	assert_few_bytes(*state, resident(), false);
 }
 
+static const struct sn_state_shard *a_shard(const struct world *w)
+{
+	return shard_at(w->state->tables[0], 5);
+}
+
+#define CROWD_SIZE                                                                                         \
+	100000u /* sessions of one shard: it has all tiers of buckets, and most of its entries in its tail \
+		 */
+
+/* A session of a host's port, as are all of that port of one shard. NULL: there is none, and none was to be
+ * made. */
+static struct sn_session *get_of_port(struct world *w, uint16_t port, uint32_t remote, bool make)
+{
+	struct sn_flow flow = {SN_SAMPLE_HOST, SN_SAMPLE_REMOTE + remote / 60000, port,
+			       (uint16_t)(1 + remote % 60000), SN_UDP};
+	struct sn_session *s;
+
+	if (sn_napt_forward(sn_state_partition(w->state, 0), 0, sn_napt_shard(w->state, 0, &flow), &flow,
+			    make, w->now, &s) == SN_NAPT_NONE)
+		return NULL;
+	sn_session_use(w->state, s, NULL, false, w->now);
+	return s;
+}
+
+static void open_crowd(struct world *w, uint16_t port)
+{
+	for (uint32_t i = 0; i < CROWD_SIZE; i++)
+		assert_non_null(get_of_port(w, port, i, true));
+}
+
+static void expire_all(struct world *w)
+{
+	w->now += 2 * TIMEOUT;
+	for (uint32_t i = 0; i < 100; i++) /* a tail goes back in parts */
+		tick(w);
+}
+
+static void sessions_of_one_shard_cost_few_bytes(void **state)
+{
+	struct world *w = *state;
+	size_t before = resident(), each;
+
+	open_crowd(w, 7);
+	each = (resident() - before) / CROWD_SIZE;
+	printf("%zu bytes a session of one shard\n", each);
+	assert_in_range(each, 64, 200);
+	for (uint32_t i = 0; i < CROWD_SIZE; i++)
+		assert_non_null(get_of_port(w, 7, i, false));
+	assert_null(get_of_port(w, 7, CROWD_SIZE, false));
+}
+
+/* Whoever has one shard after another crowded has no more memory than for one. */
+static void memory_of_a_crowded_shard_goes_back(void **state)
+{
+	struct world *w = *state;
+	size_t before = resident(), one;
+
+	open_crowd(w, 7);
+	one = resident() - before;
+	for (uint16_t port = 8; port < 20; port++) {
+		expire_all(w);
+		open_crowd(w, port);
+	}
+	printf("%zu KiB for one crowd, %zu KiB after thirteen\n", one >> 10, (resident() - before) >> 10);
+	assert_in_range(resident() - before, 1, one + one / 4);
+	expire_all(w);
+	/* Buckets of the first tiers stay, as all shards use them. */
+	assert_in_range(resident() - before, 0, one - CROWD_SIZE * 60);
+	assert_null(get_of_port(w, 19, 5, false));
+}
+
+/* A decision that remembers an entry must not take the one that comes into its place for it. */
+static void entries_whose_memory_went_back_have_later_generations(void **state)
+{
+	enum { AT = 5000, TURNS = 20 };
+	static struct sn_entry *was[CROWD_SIZE];
+	static uint32_t generation[CROWD_SIZE];
+	struct world *w = *state;
+	uint32_t same = 0;
+
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
+		for (uint32_t i = 0; i < AT; i++) {
+			struct sn_entry *e = &get_of_port(w, 7, i, true)->entry;
+
+			if (turn > 0 && e == was[i]) {
+				assert_true(e->generation > generation[i]);
+				same++;
+			}
+			was[i] = e;
+			generation[i] = e->generation;
+		}
+		expire_all(w);
+	}
+	assert_true(same > AT);
+}
+
+/* Tails have room for the table's entries, and not for more: then a shard has what lies in rows. */
+static void tails_have_a_bound_together(void **state)
+{
+	struct world *w = *state;
+	struct sn_shards *all = a_shard(w)->cold->all;
+	int32_t pages = atomic_load(&all->pages);
+	uint32_t made = 0;
+
+	assert_int_equal(pages, MANY / TAIL_ENTRIES + (w->state->tables[0]->mask + 1));
+	atomic_store(&all->pages, 3);
+	for (uint32_t i = 0; i < CROWD_SIZE; i++)
+		made += get_of_port(w, 7, i, true) != NULL;
+	assert_int_equal(made, 4 * ROW_ENTRIES + 3 * TAIL_ENTRIES);
+	expire_all(w);
+	assert_int_equal(atomic_load(&all->pages), 3);
+}
+
 static void memory_ahead_of_sessions_is_bounded(void **state)
 {
 	size_t before = resident();
@@ -201,11 +320,6 @@ static void memory_ahead_of_sessions_is_bounded(void **state)
 
 /* Every shard has its last tier in use. */
 #define VERY_MANY ((TIER_0_MAX + TIER_1_MAX) * SN_SHARDS / 20 * 21)
-
-static const struct sn_state_shard *a_shard(const struct world *w)
-{
-	return shard_at(w->state->tables[0], 5);
-}
 
 static void sessions_are_found_as_a_table_grows_and_shrinks(void **state)
 {
@@ -245,6 +359,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_session_costs_few_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(sessions_of_one_shard_cost_few_bytes, setup_crowds, teardown),
+		cmocka_unit_test_setup_teardown(memory_of_a_crowded_shard_goes_back, setup_crowds, teardown),
+		cmocka_unit_test_setup_teardown(entries_whose_memory_went_back_have_later_generations,
+						setup_crowds, teardown),
+		cmocka_unit_test_setup_teardown(tails_have_a_bound_together, setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(a_mapping_costs_few_bytes_more, setup_mappings, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_found_as_a_table_grows_and_shrinks, setup,
 						teardown),

@@ -111,7 +111,7 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 		gone = NULL;
 	}
 	if (unlikely(!gone && !has_room(partition, t, sh, t->owner, class, now))) {
-		sh->exhausted++;
+		sh->cold->exhausted++;
 		return SN_BALANCER_FULL;
 	}
 	s = session_begin(partition->state, sh, t->owner, shard, f->proto, class, now);
@@ -208,8 +208,8 @@ struct sn_entry *sn_balancer_victim(struct sn_partition *partition, struct sn_st
 	(void)partition;
 	(void)table;
 	(void)owner;
-	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < LOOKED && looks < sh->slab_fresh; looks++) {
-		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
+	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < LOOKED && looks < slab_used(sh); looks++) {
+		struct sn_entry *e = used_entry(sh, turn(&sh->hand, slab_used(sh)));
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (e->live && s->proto == SN_TCP && sn_session_is_stuck(s, now))

@@ -220,7 +220,7 @@ static struct sn_entry *make(struct sn_partition *partition, struct sn_state_tab
 	struct inspect_stream *s;
 
 	if (unlikely(!has_room(partition, t, sh, t->owner, 0, now))) {
-		sh->exhausted++;
+		sh->cold->exhausted++;
 		return NULL;
 	}
 	s = stream_of(slab_take(sh));

@@ -162,8 +162,9 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 static struct spot spot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			      uint32_t shard, const struct sn_flow *f, uint64_t now)
 {
-	uint32_t address = t->paired ? paired_index(t, f->src)
-				     : (uint32_t)((sh->shard.created + sh->shard.exhausted) % t->n_addresses);
+	uint32_t address =
+		t->paired ? paired_index(t, f->src)
+			  : (uint32_t)((sh->shard.created + sh->shard.cold->exhausted) % t->n_addresses);
 	uint32_t coset = 0, slot;
 	struct list l;
 
@@ -180,8 +181,8 @@ static struct spot spot_evict(struct sn_partition *partition, struct napt_table 
 static void evict_alone(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			const struct sn_flow *f, uint64_t now)
 {
-	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < sh->shard.slab_fresh; looks++) {
-		struct sn_entry *e = at_index(&sh->shard, turn(&sh->shard.hand, sh->shard.slab_fresh) + 1);
+	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < slab_used(&sh->shard); looks++) {
+		struct sn_entry *e = used_entry(&sh->shard, turn(&sh->shard.hand, slab_used(&sh->shard)));
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (!e->live || s->proto != SN_TCP || !sn_session_is_stuck(s, now) ||
@@ -322,7 +323,7 @@ static enum sn_napt_result make(struct sn_partition *partition, struct napt_tabl
 	if (unlikely(spot.slot == SN_NO_INDEX)) {
 		if (state->subscribers)
 			sn_napt_subscriber_untake(state, run, shard, f, counted);
-		sh->shard.exhausted++;
+		sh->shard.cold->exhausted++;
 		return SN_NAPT_NONE;
 	}
 	s = session_begin(state, &sh->shard, run, shard, f->proto, class, now);

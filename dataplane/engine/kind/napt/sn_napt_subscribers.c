@@ -58,8 +58,8 @@ void sn_napt_count_subscribers(const struct sn_state *state, const struct sn_sta
 	for (uint32_t i = 0; i <= table->mask; i++) {
 		const struct napt_shard *sh = napt_shard_at(t, i);
 
-		for (uint32_t j = 1; j <= sh->shard.slab_fresh; j++) {
-			const struct sn_session *s = session_at(sh, j);
+		for (uint32_t j = 0; j < slab_used(&sh->shard); j++) {
+			const struct sn_session *s = session_at(sh, used_index(&sh->shard, j));
 
 			if (s->entry.live)
 				subscriber_count(state, s, 1, sn_has_ports(s->proto) && !is_shared(t));

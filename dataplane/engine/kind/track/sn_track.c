@@ -368,7 +368,7 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 	struct sn_session *s;
 
 	if (unlikely(!has_room(partition, t, sh, t->owner, class, now))) {
-		sh->exhausted++;
+		sh->cold->exhausted++;
 		return NULL;
 	}
 	s = session_begin(partition->state, sh, t->owner, shard, f->proto, class, now);
