@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ROWS_AHEAD	  4u  /* that each shard may have: few entries are spread unevenly */
-#define TIMES_THE_AVERAGE 4u  /* and so many times as many as the average */
-#define TRIM_PAGES	  16u /* at a time: some 10 us */
+#define ROWS_AHEAD	  4u /* that each shard may have: few entries are spread unevenly */
+#define TIMES_THE_AVERAGE 4u /* and so many times as many as the average */
+#define TRIM_PAGES	  8u /* at a time: some 10 us, in which packets wait */
 
 struct sn_entry *sn_shard_tail_entry(const struct sn_state_shard *sh, uint32_t index)
 {
@@ -86,8 +86,10 @@ struct sn_entry *sn_shard_take_from_tail(struct sn_state_shard *sh)
 		return e;
 	}
 	e = &cold->tail[cold->fresh++].entry;
-	if (e->generation == 0) /* as of a page that came back */
-		e->generation = cold->generation & (SN_GENERATIONS - 1);
+	if (cold->fresh > cold->written) {
+		e->generation = cold->generation;
+		cold->written = cold->fresh;
+	}
 	sh->trims = 1;
 	return e;
 }
@@ -118,7 +120,7 @@ static void note_generations(struct sn_shard_cold *cold, uint32_t from, uint32_t
 {
 	if ((cold->generation ^ first) & SN_ERA)
 		cold->generation = first;
-	for (uint32_t i = from; i < cold->open; i++) {
+	for (uint32_t i = from; i < cold->written; i++) {
 		uint32_t generation = cold->tail[i].entry.generation;
 
 		if (!((generation ^ first) & SN_ERA) && generation > cold->generation)
@@ -135,6 +137,8 @@ static void trim_tail(struct sn_shard_cold *cold, uint32_t first)
 	note_generations(cold, from, first);
 	madvise(&cold->tail[from], (size_t)n * TAIL_PAGE, MADV_DONTNEED); /* best effort */
 	cold->open = from;
+	if (cold->written > from)
+		cold->written = from;
 	atomic_fetch_add_explicit(&cold->all->pages, (int32_t)n, memory_order_relaxed);
 }
 

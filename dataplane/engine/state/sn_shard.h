@@ -76,13 +76,14 @@ struct sn_shard_cold {
 	struct sn_shards *all;
 	uint64_t exhausted;
 	uint64_t evicted;
-	uint32_t fresh;	     /* entries of the tail that were used, … */
-	uint32_t open;	     /* … and of which there are pages */
-	uint32_t free;	     /* its first free entry, + 1 */
-	uint32_t live;	     /* its entries that are taken */
-	uint32_t generation; /* of its entries whose pages were given back: none had a later one */
-	bool last_tier_used; /* and is to be given back when it is empty */
-	bool last_tier_stays;
+	uint32_t fresh;		  /* entries of the tail that were used, … */
+	uint32_t open;		  /* … and of which there are pages */
+	uint32_t free;		  /* its first free entry, + 1 */
+	uint32_t live;		  /* its entries that are taken */
+	uint32_t written;	  /* its entries that were used since their pages came */
+	uint32_t generation : 21; /* for the others: none whose page was given back had a later one */
+	bool last_tier_used : 1;  /* and is to be given back when it is empty */
+	bool last_tier_stays : 1;
 };
 _Static_assert(sizeof(struct sn_shard_cold) == 64, "a cache line");
 

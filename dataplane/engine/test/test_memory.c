@@ -193,9 +193,8 @@ static const struct sn_state_shard *a_shard(const struct world *w)
 	return shard_at(w->state->tables[0], 5);
 }
 
-#define CROWD_SIZE                                                                                         \
-	100000u /* sessions of one shard: it has all tiers of buckets, and most of its entries in its tail \
-		 */
+/* Sessions of one shard: it has all tiers of buckets, and most of its entries in its tail. */
+#define CROWD_SIZE 100000u
 
 /* A session of a host's port, as are all of that port of one shard. NULL: there is none, and none was to be
  * made. */
@@ -284,6 +283,36 @@ static void entries_whose_memory_went_back_have_later_generations(void **state)
 	assert_true(same > AT);
 }
 
+static void enter_era(struct world *w, uint32_t era)
+{
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		w->state->eras->entered[i] = era;
+}
+
+/* The first generation of an even era is that of a line that was never used, too. */
+static void a_new_era_brings_no_generation_back(void **state)
+{
+	struct world *w = *state;
+	const uint32_t in_rows = 4 * ROW_ENTRIES;
+	struct sn_partition *partition = sn_state_partition(w->state, 0);
+	struct sn_state_table *t = w->state->tables[0];
+	struct sn_entry *e;
+	uint32_t remembered;
+
+	enter_era(w, 1);
+	for (uint32_t i = 0; i <= in_rows; i++)
+		get_of_port(w, 7, i, true);
+	expire_all(w);
+	for (uint32_t i = 0; i <= in_rows; i++)
+		e = &get_of_port(w, 7, i, true)->entry;
+	remembered = e->generation;
+	enter_era(w, 2);
+	assert_true(is_in_tail(shard_at(t, e->shard & t->mask), e));
+	sn_entry_expire(partition, t, shard_at(t, e->shard & t->mask), e);
+	assert_ptr_equal(&get_of_port(w, 7, in_rows, true)->entry, e);
+	assert_int_not_equal(e->generation, remembered);
+}
+
 /* Tails have room for the table's entries, and not for more: then a shard has what lies in rows. */
 static void tails_have_a_bound_together(void **state)
 {
@@ -363,6 +392,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_of_a_crowded_shard_goes_back, setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(entries_whose_memory_went_back_have_later_generations,
 						setup_crowds, teardown),
+		cmocka_unit_test_setup_teardown(a_new_era_brings_no_generation_back, setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(tails_have_a_bound_together, setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(a_mapping_costs_few_bytes_more, setup_mappings, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_found_as_a_table_grows_and_shrinks, setup,
