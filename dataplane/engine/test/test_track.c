@@ -201,6 +201,31 @@ static void both_directions_have_one_entry_and_one_shard(void **state)
 	}
 }
 
+/* Of 5,000. Before a NAPT a port of a host, as of a resolver, has one shard; where addresses tell it, hosts
+ * have. */
+static void one_port_of_a_host_has_many_flows(void **state)
+{
+	const uint32_t most[] = {[SN_PARTITION_BY_HOST] = 5000 / 8 + 1024, [SN_PARTITION_BY_ADDRESS] = 5000};
+	struct world w;
+
+	(void)state;
+	for (uint32_t by = SN_PARTITION_BY_HOST; by <= SN_PARTITION_BY_ADDRESS; by++) {
+		open_world(&w, by);
+		for (uint32_t i = 0; i <= most[by]; i++) {
+			struct sn_flow f = {SN_SAMPLE_HOST, SN_SAMPLE_REMOTE + i, 5353, 53, SN_UDP};
+			struct sn_entry *e =
+				get_of(w.partition, sn_flow_host_shard(w.state, &f), &f, true, 1000 * S);
+
+			/* Others keep the rows that they may yet begin. */
+			if (i < most[by] - 64)
+				assert_non_null(e);
+			else if (i == most[by])
+				assert_null(e);
+		}
+		close_world(&w);
+	}
+}
+
 static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 {
 	struct sn_flow f = numbered(1, SN_TCP), back = reversed(f);
@@ -440,6 +465,7 @@ int main(void)
 		KIND_TESTS(udp_by_rss),
 		KIND_TESTS(openings_by_address),
 		cmocka_unit_test(both_directions_have_one_entry_and_one_shard),
+		cmocka_unit_test(one_port_of_a_host_has_many_flows),
 		cmocka_unit_test(a_flow_that_turns_is_found_and_forgotten_by_decisions),
 		cmocka_unit_test(a_report_says_from_which_side_a_flow_began),
 		cmocka_unit_test(a_flow_that_is_checked_travels),

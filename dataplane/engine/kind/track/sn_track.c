@@ -103,16 +103,19 @@ static uint32_t openings_of(const struct sn_state_table *t)
 	return ((const struct track_config *)t->config.own)->openings;
 }
 
-/* Flows are spread evenly: twice as many as there are on the average is never reached. */
+/*
+ * Before a NAPT all flows of one port of a host are of one shard: an eighth of all may be. Where addresses
+ * tell the shard, all may be. Memory costs only what is used of it.
+ */
 static int table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
 		      struct sn_shard_size *size)
 {
-	uint32_t max = table->config.max_entries, even = 2 * (max / SN_SHARDS) + 64;
+	uint32_t max = table->config.max_entries, entries = max / 8 + 1024;
 	size_t ring = openings_of(table) * sizeof(struct opening);
 
-	(void)partitioning;
-	even = even < max ? even : max;
-	*size = (struct sn_shard_size){SN_SHARDS, even, even, ring, 0, 0};
+	if (partitioning->by == SN_PARTITION_BY_ADDRESS || entries > max)
+		entries = max;
+	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, ring, 0, 0};
 	return 0;
 }
 
