@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ChainProgram is one revision of a chain's packet program. It never changes. It is to a
 // ServiceChain as a ReplicaSet is to a Deployment.
@@ -109,12 +112,49 @@ type ChainProgramSpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	FlowMemoryMiB int32 `json:"flowMemoryMiB,omitempty"`
 
+	// EngineMemoryMiB is the memory in MiB that an engine needs at most for the program, beside
+	// hugepages and what each core needs; absent: it is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16777216
+	EngineMemoryMiB int32 `json:"engineMemoryMiB,omitempty"`
+
+	// CoreMemoryMiB is the memory in MiB that an engine needs for each of its cores.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	CoreMemoryMiB int32 `json:"coreMemoryMiB,omitempty"`
+
+	// StateMemoryMiB is the part of EngineMemoryMiB that the program's sessions, flows and subscribers
+	// may take.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16777216
+	StateMemoryMiB int32 `json:"stateMemoryMiB,omitempty"`
+
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Interfaces []Name `json:"interfaces,omitempty"`
+}
+
+// EngineMemory is the memory of an engine of so many cores that runs the program. It grows in steps, as a change replaces pods.
+func (s *ChainProgramSpec) EngineMemory(cores int32) resource.Quantity {
+	return MemoryFor(int64(s.EngineMemoryMiB) + int64(cores)*int64(s.CoreMemoryMiB))
+}
+
+// MemoryFor is the memory that engines get which need so many MiB: 256Mi, 384Mi, 512Mi, 768Mi, and so on.
+func MemoryFor(mib int64) resource.Quantity {
+	step := int64(256)
+	for step*3/2 < mib {
+		step *= 2
+	}
+	if step < mib {
+		step = step * 3 / 2
+	}
+	return *resource.NewQuantity(step<<20, resource.BinarySI)
 }
 
 // ChainProgramList is a list of programs.

@@ -107,9 +107,9 @@ type Resources struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9.]{1,15}([kMGT]|[KMGT]i)?$') && quantity(string(self)).asApproximateFloat() >= 2097152.0 && quantity(string(self)).asApproximateFloat() <= 1099511627776.0 && double(int(quantity(string(self)).asApproximateFloat()) / 2097152 * 2097152) == quantity(string(self)).asApproximateFloat()",message="must be whole pages of 2 MiB, at most 1Ti: an even number of Mi, or Gi"
 	Hugepages resource.Quantity `json:"hugepages,omitempty,omitzero"`
 
-	// Memory for everything else.
+	// Memory for everything else, most of it for sessions and flows. Absent: as much as the program's
+	// state may take, see status.stateMemory. A chain whose state may take more is refused.
 	// +optional
-	// +kubebuilder:default="256Mi"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9.]{1,15}([kMGT]|[KMGT]i)?$') && quantity(string(self)).asApproximateFloat() >= 1048576.0 && quantity(string(self)).asApproximateFloat() <= 10995116277760.0",message="must be from 1Mi to 10Ti, without exponent, like 512Mi or 2Gi"
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 }
@@ -122,10 +122,13 @@ func (r *Resources) EngineHugepages() resource.Quantity {
 	return r.Hugepages.DeepCopy()
 }
 
-// EngineMemory is the memory of each instance's engine beside its hugepages; where nothing is said, the schema's default.
+// FormerMemory was the schema's default of Memory: who finds it in an object cannot tell whether somebody wrote it.
+const FormerMemory = "256Mi"
+
+// EngineMemory is the memory of each instance's engine beside its hugepages; where nothing is said, what was the default of all.
 func (r *Resources) EngineMemory() resource.Quantity {
 	if r.Memory.IsZero() {
-		return resource.MustParse("256Mi")
+		return resource.MustParse(FormerMemory)
 	}
 	return r.Memory.DeepCopy()
 }

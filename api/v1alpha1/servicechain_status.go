@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Conditions of a ServiceChain. On a ChainInstance the operator sets Ready and Placed, and the
 // agent sets Programmed, HardwareDispatch and Balanced.
@@ -97,6 +100,11 @@ type ServiceChainStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Classes int32 `json:"classes,omitempty"`
+
+	// StateMemory is the memory that sessions, flows and subscribers of the program that runs may take
+	// in each instance, however they come. It is a part of the memory of the instance's engine.
+	// +optional
+	StateMemory resource.Quantity `json:"stateMemory,omitempty,omitzero"`
 
 	// Cores is the number of cores that the instances own.
 	// +optional

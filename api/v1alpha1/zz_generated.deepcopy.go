@@ -2039,6 +2039,7 @@ func (in *ServiceChainSpec) DeepCopy() *ServiceChainSpec {
 func (in *ServiceChainStatus) DeepCopyInto(out *ServiceChainStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
+	out.StateMemory = in.StateMemory.DeepCopy()
 	if in.Rollout != nil {
 		in, out := &in.Rollout, &out.Rollout
 		*out = new(RolloutStatus)

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/footprint"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/dataplane/tables"
@@ -94,7 +95,9 @@ type Program struct {
 	TableMemoryMiB int32
 	// FlowMemoryMiB is what an agent needs to gather flows that are exported.
 	FlowMemoryMiB int32
-	Interfaces    []v1alpha1.Name
+	// EngineMemoryMiB is what an engine needs beside CoreMemoryMiB for each core; StateMemoryMiB of it is for state.
+	EngineMemoryMiB, CoreMemoryMiB, StateMemoryMiB int32
+	Interfaces                                     []v1alpha1.Name
 }
 
 // Name of the ChainProgram: chain and hash.
@@ -121,14 +124,18 @@ func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
-	if f := checkEngineMemory(c, compiled.Result.Tables); f != nil {
+	memory := footprint.Of(compiled.Result.Program, compiled.Result.Tables)
+	if f := checkEngineMemory(c, memory, compiled.Result.Tables); f != nil {
 		found = append(found, *f)
+	}
+	if found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
 	}
 	p, err := pack(compiled)
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
+	p.EngineMemoryMiB, p.CoreMemoryMiB, p.StateMemoryMiB = inMiB(memory.Total(0)), inMiB(memory.Core), inMiB(memory.State+memory.Decisions)
 	if n := len(p.Packed); n > v1alpha1.MaxProgramBytes {
 		return failed(found, v1alpha1.ReasonTooLarge, fmt.Sprintf(
 			"the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes))

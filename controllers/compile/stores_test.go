@@ -107,16 +107,21 @@ func TestTablesThatTheEngineHasNoRoomForAreRefused(t *testing.T) {
 	stored := func(*v1alpha1.StoreObject) ([]byte, error) { return []byte(hosts.String()), nil }
 	chain := routed(t, "")
 	for memory, want := range map[string]string{
-		"":      `spec.resources.memory: "256Mi": an engine needs up to 264 MiB for the chain's tables of routes; give it 320Mi at least`,
-		"256Mi": `spec.resources.memory: "256Mi": an engine needs`,
-		"320Mi": "",
+		"256Mi": `spec.resources.memory: "256Mi": an engine needs up to 353 MiB, 201 for tables of routes; give it 384Mi, leave it out, or`,
+		"320Mi": `spec.resources.memory: "320Mi": an engine needs`,
+		"384Mi": "",
+		"":      "",
 	} {
 		chain.Spec.Resources.Memory = resource.Quantity{}
 		if memory != "" {
 			chain.Spec.Resources.Memory = resource.MustParse(memory)
 		}
-		if got := compile.Chain(chain, compile.Inputs{Stored: stored}); (got.Program != nil) != (want == "") || !strings.Contains(got.Message, want) {
+		got := compile.Chain(chain, compile.Inputs{Stored: stored})
+		if (got.Program != nil) != (want == "") || !strings.Contains(got.Message, want) {
 			t.Errorf("with %q: %s; want %q", memory, got.Message, want)
+		}
+		if p := got.Program; p != nil && p.EngineMemoryMiB+p.CoreMemoryMiB != 353 {
+			t.Errorf("with %q: an engine of one core needs %d MiB and %d, want 353 together", memory, p.EngineMemoryMiB, p.CoreMemoryMiB)
 		}
 	}
 	hosts.Reset()

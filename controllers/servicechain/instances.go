@@ -45,6 +45,9 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
 			spec.Groups, spec.Peers, spec.Front = desired.Owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
+		if has := i.Spec.Resources.Memory; s.Chain.Spec.Resources.Memory.IsZero() && has.Cmp(spec.Resources.Memory) > 0 {
+			spec.Resources.Memory = has // a program that needs less, as on a way back, is no reason for another pod
+		}
 		return spec
 	}
 	g := rollout.Goal{Program: s.Target, Want: want, Proven: s.Status.Program == s.Target.Name, Policy: s.Chain.Spec.Rollout}

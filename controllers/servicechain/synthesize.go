@@ -122,7 +122,8 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		Spec: v1alpha1.ChainProgramSpec{
 			Chain: s.Chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
 			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, TableMemoryMiB: o.Program.TableMemoryMiB,
-			FlowMemoryMiB: o.Program.FlowMemoryMiB, Interfaces: o.Program.Interfaces,
+			FlowMemoryMiB: o.Program.FlowMemoryMiB, EngineMemoryMiB: o.Program.EngineMemoryMiB, CoreMemoryMiB: o.Program.CoreMemoryMiB,
+			StateMemoryMiB: o.Program.StateMemoryMiB, Interfaces: o.Program.Interfaces,
 		},
 	}
 	switch err := r.Client.Create(ctx, p, fieldManager); {

@@ -23,7 +23,7 @@ var rooms = []room{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/program",
 		"dataplane/synth/...", "dataplane/tables",
 	}},
-	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/health", "dataplane/ipfix"}},
+	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/footprint", "dataplane/health", "dataplane/ipfix"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
 	{"tests", []string{"charts", "config/...", "hack/...", "test/..."}},

@@ -255,9 +255,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: classes
       type:
         scalar: numeric
+    - name: coreMemoryMiB
+      type:
+        scalar: numeric
     - name: encoding
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ProgramEncoding
+    - name: engineMemoryMiB
+      type:
+        scalar: numeric
     - name: flowMemoryMiB
       type:
         scalar: numeric
@@ -277,6 +283,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: schema
+      type:
+        scalar: numeric
+    - name: stateMemoryMiB
       type:
         scalar: numeric
     - name: tableMemoryMiB
@@ -1690,7 +1699,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
-      default: 256Mi
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ReversePath
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Rollout
@@ -2011,6 +2019,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         scalar: string
+    - name: stateMemory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef

@@ -23,6 +23,9 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 		Placement:      *c.Spec.Placement.DeepCopy(),
 		Resources:      *c.Spec.Resources.DeepCopy(),
 	}
+	if spec.Resources.Memory.IsZero() {
+		spec.Resources.Memory = p.Spec.EngineMemory(spec.Cores)
+	}
 	if !spec.Shared { // the instance has state of its own: all shards
 		spec.Groups = Groups(Dealt(0, 1), min(working, b.MaxCores))
 	}

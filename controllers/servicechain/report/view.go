@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -283,6 +284,10 @@ func (s *View) sumUp() {
 	s.Status.Selector = labels.SelectorFromSet(labels.Set{v1alpha1.LabelChain: s.Chain.Name, v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane}).String()
 	if p := s.Program(s.Status.Program); p != nil {
 		s.Status.Classes = p.Spec.Classes
+		s.Status.StateMemory = resource.Quantity{}
+		if mib := int64(p.Spec.StateMemoryMiB); mib > 0 {
+			s.Status.StateMemory = *resource.NewQuantity(mib<<20, resource.BinarySI)
+		}
 	}
 	s.Status.PacketRate = steady(s.Chain.Status.PacketRate, packets)
 	s.Status.DropRate = steady(s.Chain.Status.DropRate, drops)

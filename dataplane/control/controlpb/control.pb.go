@@ -1636,10 +1636,11 @@ type Stats struct {
 	Drops         []*DropStats                 `protobuf:"bytes,6,rep,name=drops,proto3" json:"drops,omitempty"`       // only those not zero
 	Tables        []*programpb.TableStats      `protobuf:"bytes,7,rep,name=tables,proto3" json:"tables,omitempty"`
 	Workers       []*WorkerStats               `protobuf:"bytes,8,rep,name=workers,proto3" json:"workers,omitempty"`
-	Shards        []*ShardStats                `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`            // shard by shard; none without state
-	Peers         uint32                       `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"`            // that SetPeers named
-	Observation   *programpb.ObservationStats  `protobuf:"bytes,61,opt,name=observation,proto3" json:"observation,omitempty"` // absent: the program has none
-	Subscribers   []*programpb.SubscriberStats `protobuf:"bytes,62,rep,name=subscribers,proto3" json:"subscribers,omitempty"` // as Program.subscribers
+	Shards        []*ShardStats                `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`                                // shard by shard; none without state
+	Peers         uint32                       `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"`                                // that SetPeers named
+	Observation   *programpb.ObservationStats  `protobuf:"bytes,61,opt,name=observation,proto3" json:"observation,omitempty"`                     // absent: the program has none
+	Subscribers   []*programpb.SubscriberStats `protobuf:"bytes,62,rep,name=subscribers,proto3" json:"subscribers,omitempty"`                     // as Program.subscribers
+	StateMemory   uint64                       `protobuf:"varint,63,opt,name=state_memory,json=stateMemory,proto3" json:"state_memory,omitempty"` // bytes that the program's state may take at most, beside memory for decisions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1756,6 +1757,13 @@ func (x *Stats) GetSubscribers() []*programpb.SubscriberStats {
 		return x.Subscribers
 	}
 	return nil
+}
+
+func (x *Stats) GetStateMemory() uint64 {
+	if x != nil {
+		return x.StateMemory
+	}
+	return 0
 }
 
 type PortStats struct {
@@ -4541,7 +4549,7 @@ const file_control_proto_rawDesc = "" +
 	"\x05steps\x18\x03 \x01(\x02R\x05steps\x12\x18\n" +
 	"\alongest\x18\x04 \x01(\rR\alongest\" \n" +
 	"\bGetStats\x12\x14\n" +
-	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xdb\x04\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xfe\x04\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -4554,7 +4562,8 @@ const file_control_proto_rawDesc = "" +
 	"\x06shards\x18\t \x03(\v2\x1d.sinter.control.v1.ShardStatsR\x06shards\x12\x14\n" +
 	"\x05peers\x18< \x01(\rR\x05peers\x12E\n" +
 	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\x12D\n" +
-	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\"\xa8\x03\n" +
+	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\x12!\n" +
+	"\fstate_memory\x18? \x01(\x04R\vstateMemory\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +

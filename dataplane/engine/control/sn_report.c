@@ -360,6 +360,7 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Control__V1__G
 	struct sn_count *classes, *counters, *reasons;
 
 	stats->now_ns = sn_threads_now(threads);
+	stats->state_memory = sn_state_most(sn_engine_state(engine));
 	stats->peers = sn_peering_peers(sn_engine_peering(engine))->n;
 	if (report_workers(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;

@@ -41,6 +41,11 @@ struct sn_bundles *sn_bundles_create(uint64_t seed)
 	return b;
 }
 
+size_t sn_bundles_most(const struct sn_bundles *b)
+{
+	return b->memory->size;
+}
+
 void sn_bundles_free(struct sn_bundles *b)
 {
 	if (!b)

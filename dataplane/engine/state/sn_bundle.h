@@ -58,4 +58,7 @@ void sn_bundle_part_all(const struct sn_state *state);
 struct sn_bundles *sn_bundles_create(uint64_t seed);
 void sn_bundles_free(struct sn_bundles *bundles);
 
+/* Bytes of memory that they may take. */
+size_t sn_bundles_most(const struct sn_bundles *bundles);
+
 #endif /* SN_BUNDLE_H */

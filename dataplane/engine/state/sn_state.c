@@ -268,6 +268,17 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 		add_stats(stats, shard_at(t, i));
 }
 
+__attribute__((cold)) size_t sn_state_most(const struct sn_state *state)
+{
+	size_t most = state->subscribers ? sn_subscribers_most(state->subscribers) : 0;
+
+	if (state->n_owners > 1)
+		most += sn_bundles_most(state->bundles);
+	for (uint32_t i = 0; i < state->n_tables; i++)
+		most += state->tables[i]->most;
+	return most;
+}
+
 struct sn_subscribers *sn_state_subscribers(const struct sn_state *state)
 {
 	return state->subscribers;

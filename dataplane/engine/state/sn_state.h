@@ -150,6 +150,9 @@ struct sn_state_stats {
  * different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
 
+/* Bytes of memory that tables, subscribers and bundles of the current program may take, whatever comes. */
+size_t sn_state_most(const struct sn_state *state);
+
 /* What its subscribers have; NULL: none are limited. */
 struct sn_subscribers *sn_state_subscribers(const struct sn_state *state);
 

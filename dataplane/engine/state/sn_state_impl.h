@@ -31,6 +31,8 @@ struct sn_state_table {
 	uint8_t *rows;		       /* the same, in rows */
 	size_t memory_size;	       /* of one shard's */
 	size_t rows_size;
+	size_t elsewhere;	    /* bytes that the kind has beside the mapping */
+	size_t most;		    /* bytes that the table may take, all told */
 	struct sn_growing *mapping; /* holds the shards and all of theirs */
 };
 

@@ -126,6 +126,29 @@ static int32_t tail_pages(const struct sn_state_table *t, const struct sn_shard_
 	return (int32_t)(t->config.max_entries / TAIL_ENTRIES + size->shards);
 }
 
+/*
+ * Bytes of memory that the table may take, whoever makes its entries. Rows of shards that fill alike stay
+ * when these are empty, and then one shard may have all entries in its tail: so both count. As many shards
+ * have a last tier as fill the two before it.
+ */
+static __attribute__((cold, noinline)) size_t
+most_of(const struct sn_state_table *t, const struct sn_shard_size *size, const struct layout *l)
+{
+	size_t tier_1 = l->tier_2 - l->tier_1, tier_2 = l->rows - l->tier_2, tails = l->end - l->tails;
+	size_t crowds = t->config.max_entries / (TIER_0_MAX + TIER_1_MAX) + 1;
+	size_t pages = (size_t)tail_pages(t, size) * TAIL_PAGE;
+
+	if (size->entries <= TIER_0_MAX)
+		tier_1 = 0;
+	if (size->entries <= TIER_0_MAX + TIER_1_MAX)
+		tier_2 = 0;
+	if (t->config.max_entries && !l->alike)
+		tier_2 = RTE_MIN(tier_2, crowds * l->tier_2_size);
+	if (t->config.max_entries)
+		tails = RTE_MIN(tails, pages);
+	return t->elsewhere + l->tier_1 + tier_1 + tier_2 + (l->tails - l->rows) + tails;
+}
+
 /* Pages are taken from the system as they are first used, or a little before: a table costs what is used of
  * it. */
 static int table_map(struct sn_state_table *t, const struct sn_shard_size *size)
@@ -141,6 +164,7 @@ static int table_map(struct sn_state_table *t, const struct sn_shard_size *size)
 		t->buckets_max *= 2;
 	l = layout_of(t, size);
 	t->rows_size = l.rows_size;
+	t->most = most_of(t, size, &l);
 	t->mapping = sn_growing_map(l.end, STRETCH_PARTS + STRETCH_PARTS_MAX);
 	if (t->mapping == NULL)
 		return -ENOMEM;

@@ -368,6 +368,11 @@ struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_
 	return s;
 }
 
+size_t sn_subscribers_most(const struct sn_subscribers *s)
+{
+	return s->memory->size;
+}
+
 void sn_subscribers_begin(struct sn_subscribers *s)
 {
 	(void)sn_stretch_whole(&s->memory->stretches[0]);

@@ -36,6 +36,9 @@ struct sn_subscriber_change {
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed);
 void sn_subscribers_free(struct sn_subscribers *s);
 
+/* Bytes of memory that they may take. */
+size_t sn_subscribers_most(const struct sn_subscribers *s);
+
 /* From now on somebody counts: the memory for it is asked for. */
 void sn_subscribers_begin(struct sn_subscribers *s);
 

@@ -96,7 +96,8 @@ static size_t resident(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int setup_with(void **state, Sinter__Program__V1__Dependence mapping, uint32_t max_sessions)
+static int setup_with(void **state, Sinter__Program__V1__Dependence mapping, uint32_t max_sessions,
+		      uint32_t addresses)
 {
 	static struct world w;
 	Sinter__Program__V1__Program *msg;
@@ -108,7 +109,7 @@ static int setup_with(void **state, Sinter__Program__V1__Dependence mapping, uin
 	msg = sn_sample_napt(&w.arena);
 	msg->tables[0]->max_sessions = max_sessions;
 	msg->tables[0]->mapping = mapping;
-	msg->tables[0]->pool[0]->last += ADDRESSES - 1;
+	msg->tables[0]->pool[0]->last += addresses - 1;
 	w.program = sn_program_create(msg, NULL, &err);
 	w.state = sn_state_create(7, 1, (struct sn_partitioning){0});
 	if (w.program == NULL || w.state == NULL || sn_state_apply(w.state, w.program, &kept, &dropped) != 0)
@@ -119,19 +120,20 @@ static int setup_with(void **state, Sinter__Program__V1__Dependence mapping, uin
 
 static int setup(void **state)
 {
-	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT, 4 * MANY);
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT, 4 * MANY,
+			  ADDRESSES);
 }
 
 /* Every session has a mapping of its own. */
 static int setup_mappings(void **state)
 {
-	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, 4 * MANY);
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, 4 * MANY, ADDRESSES);
 }
 
 /* As many as a NAPT may have by default. */
 static int setup_crowds(void **state)
 {
-	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, MANY);
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, MANY, ADDRESSES);
 }
 
 static int teardown(void **state)
@@ -236,6 +238,43 @@ static void sessions_of_one_shard_cost_few_bytes(void **state)
 	for (uint32_t i = 0; i < CROWD_SIZE; i++)
 		assert_non_null(get_of_port(w, 7, i, false));
 	assert_null(get_of_port(w, 7, CROWD_SIZE, false));
+}
+
+/* So many shards of these may have a last tier of buckets at a time, as each has more than that. */
+#define QUARTER	 (MANY / 4)
+#define CROWDS	 28u
+#define IN_CROWD 8500u
+
+static int setup_quarter(void **state)
+{
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT, QUARTER, 4);
+}
+
+static void assert_within(const struct world *w, size_t before, const char *what)
+{
+	size_t is = resident() - before, most = sn_state_most(w->state);
+
+	printf("%s: %zu MiB of %zu\n", what, is >> 20, most >> 20);
+	assert_in_range(is, 1, most * FEW_BYTES / 400);
+}
+
+/* What the operator gives an engine memory by. Sessions come in each way that takes other pages. */
+static void state_takes_no_more_than_it_says(void **state)
+{
+	struct world *w = *state;
+	size_t before = resident();
+
+	use_all(w, 0, QUARTER - QUARTER / 100); /* even shards; some have all that they may */
+	assert_within(w, before, "even");
+	expire_all(w);
+	for (uint16_t port = 0; port < CROWDS; port++)
+		for (uint32_t i = 0; i < IN_CROWD; i++)
+			assert_non_null(get_of_port(w, port, i, true));
+	assert_within(w, before, "many crowds");
+	expire_all(w);
+	for (uint32_t i = 0; i < QUARTER / 2; i++)
+		assert_non_null(get_of_port(w, 7, i, true));
+	assert_within(w, before, "one crowd");
 }
 
 /* Whoever has one shard after another crowded has no more memory than for one. */
@@ -390,6 +429,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_session_costs_few_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(sessions_of_one_shard_cost_few_bytes, setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(memory_of_a_crowded_shard_goes_back, setup_crowds, teardown),
+		cmocka_unit_test_setup_teardown(state_takes_no_more_than_it_says, setup_quarter, teardown),
 		cmocka_unit_test_setup_teardown(entries_whose_memory_went_back_have_later_generations,
 						setup_crowds, teardown),
 		cmocka_unit_test_setup_teardown(a_new_era_brings_no_generation_back, setup_crowds, teardown),

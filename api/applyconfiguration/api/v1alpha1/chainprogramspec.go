@@ -33,6 +33,14 @@ type ChainProgramSpecApplyConfiguration struct {
 	// FlowMemoryMiB is the memory in MiB that an agent needs to gather records of flows for a
 	// collector.
 	FlowMemoryMiB *int32 `json:"flowMemoryMiB,omitempty"`
+	// EngineMemoryMiB is the memory in MiB that an engine needs at most for the program, beside
+	// hugepages and what each core needs; absent: it is not known.
+	EngineMemoryMiB *int32 `json:"engineMemoryMiB,omitempty"`
+	// CoreMemoryMiB is the memory in MiB that an engine needs for each of its cores.
+	CoreMemoryMiB *int32 `json:"coreMemoryMiB,omitempty"`
+	// StateMemoryMiB is the part of EngineMemoryMiB that the program's sessions, flows and subscribers
+	// may take.
+	StateMemoryMiB *int32 `json:"stateMemoryMiB,omitempty"`
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	Interfaces []apiv1alpha1.Name `json:"interfaces,omitempty"`
 }
@@ -114,6 +122,30 @@ func (b *ChainProgramSpecApplyConfiguration) WithTableMemoryMiB(value int32) *Ch
 // If called multiple times, the FlowMemoryMiB field is set to the value of the last call.
 func (b *ChainProgramSpecApplyConfiguration) WithFlowMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
 	b.FlowMemoryMiB = &value
+	return b
+}
+
+// WithEngineMemoryMiB sets the EngineMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EngineMemoryMiB field is set to the value of the last call.
+func (b *ChainProgramSpecApplyConfiguration) WithEngineMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
+	b.EngineMemoryMiB = &value
+	return b
+}
+
+// WithCoreMemoryMiB sets the CoreMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CoreMemoryMiB field is set to the value of the last call.
+func (b *ChainProgramSpecApplyConfiguration) WithCoreMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
+	b.CoreMemoryMiB = &value
+	return b
+}
+
+// WithStateMemoryMiB sets the StateMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StateMemoryMiB field is set to the value of the last call.
+func (b *ChainProgramSpecApplyConfiguration) WithStateMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
+	b.StateMemoryMiB = &value
 	return b
 }
 

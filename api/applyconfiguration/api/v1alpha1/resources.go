@@ -13,7 +13,8 @@ import (
 type ResourcesApplyConfiguration struct {
 	// Hugepages of 2 MiB for packet buffers, tables and sessions.
 	Hugepages *resource.Quantity `json:"hugepages,omitempty"`
-	// Memory for everything else.
+	// Memory for everything else, most of it for sessions and flows. Absent: as much as the program's
+	// state may take, see status.stateMemory. A chain whose state may take more is refused.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -14,6 +15,9 @@ type ServiceChainStatusApplyConfiguration struct {
 	StatusApplyConfiguration `json:""`
 	// Classes is the number of traffic classes of the program that runs.
 	Classes *int32 `json:"classes,omitempty"`
+	// StateMemory is the memory that sessions, flows and subscribers of the program that runs may take
+	// in each instance, however they come. It is a part of the memory of the instance's engine.
+	StateMemory *resource.Quantity `json:"stateMemory,omitempty"`
 	// Cores is the number of cores that the instances own.
 	Cores *int32 `json:"cores,omitempty"`
 	// DesiredInstances is the number of data-plane pods that there should be: what the spec asks for, or with maxInstances, what the load needs.
@@ -71,6 +75,14 @@ func (b *ServiceChainStatusApplyConfiguration) WithConditions(values ...*v1.Cond
 // If called multiple times, the Classes field is set to the value of the last call.
 func (b *ServiceChainStatusApplyConfiguration) WithClasses(value int32) *ServiceChainStatusApplyConfiguration {
 	b.Classes = &value
+	return b
+}
+
+// WithStateMemory sets the StateMemory field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StateMemory field is set to the value of the last call.
+func (b *ServiceChainStatusApplyConfiguration) WithStateMemory(value resource.Quantity) *ServiceChainStatusApplyConfiguration {
+	b.StateMemory = &value
 	return b
 }
 

@@ -118,6 +118,8 @@ static int table_init(struct sn_state_table *table, const struct sn_partitioning
 	}
 	/* Workers share no line: a row has one more than it needs. */
 	t->row = (INSPECT_COUNTS_OF_ALL + c->n_rules + 15) & ~(size_t)7;
+	table->elsewhere =
+		(size_t)t->n_slots * t->slot_size + INSPECT_WORKERS_MAX * t->row * sizeof(uint64_t);
 	return memory_init(t);
 }
 
