@@ -20,6 +20,14 @@ import (
 
 // edge is a chain whose firewall lets one TCP port out.
 func edge(port int, more ...string) string {
+	return between(fmt.Sprintf(`name: fw
+    firewall:
+      rules:
+      - {name: out, from: Inside, protocol: tcp, destinationPorts: [%d], action: Accept}`, port), "fw", more...)
+}
+
+// between is a chain of one function between two networks.
+func between(function, name string, more ...string) string {
 	return fmt.Sprintf(`apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
 metadata: {name: edge}
@@ -28,12 +36,9 @@ spec:
   - {name: inside, address: 10.0.0.1/24, networkRef: {name: lan}}
   - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254, networkRef: {name: wan, namespace: networks}}
   functions:
-  - name: fw
-    firewall:
-      rules:
-      - {name: out, from: Inside, protocol: tcp, destinationPorts: [%d], action: Accept}
-  path: [inside, fw, outside]
-`, port) + strings.Join(more, "")
+  - %s
+  path: [inside, %s, outside]
+`, function, name) + strings.Join(more, "")
 }
 
 const (

@@ -12,19 +12,7 @@ import (
 
 // translated is a chain whose NAPT may have so many sessions, and that says something of memory or nothing.
 func translated(sessions int, resources string) string {
-	return fmt.Sprintf(`apiVersion: nfv.sinter.dev/v1alpha1
-kind: ServiceChain
-metadata: {name: edge}
-spec:
-  interfaces:
-  - {name: inside, address: 10.0.0.1/24, networkRef: {name: lan}}
-  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254, networkRef: {name: wan, namespace: networks}}
-  functions:
-  - {name: nat, napt: {pool: [203.0.113.16/28], maxSessions: %d}}
-  path: [inside, nat, outside]
-  rollout: {observeSeconds: 10, deadlineSeconds: 60}
-  resources: {%s}
-`, sessions, resources)
+	return between(fmt.Sprintf("{name: nat, napt: {pool: [203.0.113.16/28], maxSessions: %d}}", sessions), "nat", quickRollout, "  resources: {"+resources+"}\n")
 }
 
 // An engine gets memory for all sessions that its chain allows. A pod is not replaced because a program needs less than the one before.

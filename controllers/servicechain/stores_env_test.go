@@ -21,17 +21,7 @@ import (
 
 // routed is a chain with a router that takes routes from a text.
 func routed(from string) string {
-	return `apiVersion: nfv.sinter.dev/v1alpha1
-kind: ServiceChain
-metadata: {name: edge}
-spec:
-  interfaces:
-  - {name: inside, address: 10.0.0.1/24, networkRef: {name: lan}}
-  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254, networkRef: {name: wan, namespace: networks}}
-  functions:
-  - {name: rt, router: {routesFrom: [{port: outside, ` + from + `}]}}
-  path: [inside, rt, outside]
-`
+	return between("{name: rt, router: {routesFrom: [{port: outside, "+from+"}]}}", "rt")
 }
 
 func TestAStoreThatDoesNotGiveATextIsAskedAgain(t *testing.T) {

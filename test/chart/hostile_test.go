@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,49 +21,6 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/test/hostile"
 )
-
-// memory is a cgroup with a limit, of either version; it goes with the test.
-type memory struct{ folder, peak string }
-
-func newMemory(t *testing.T, limit int64) memory {
-	t.Helper()
-	name := fmt.Sprintf("%s-%d-%d", namespace, os.Getpid(), limit>>20)
-	m, file := memory{"/sys/fs/cgroup/memory/" + name, "memory.max_usage_in_bytes"}, "memory.limit_in_bytes"
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
-		m, file = memory{"/sys/fs/cgroup/" + name, "memory.peak"}, "memory.max"
-	}
-	if err := os.Mkdir(m.folder, 0o755); err != nil {
-		t.Skipf("no cgroup with a limit of memory can be made: %v", err)
-	}
-	t.Cleanup(func() { _ = os.Remove(m.folder) })
-	if err := os.WriteFile(filepath.Join(m.folder, file), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
-		t.Skipf("no limit of memory can be set: %v", err)
-	}
-	return m
-}
-
-// hold puts a process into the cgroup.
-func (m memory) hold(t *testing.T, pid int) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(m.folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// used is the most bytes that were used at a time.
-func (m memory) used(t *testing.T) int64 {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(m.folder, m.peak))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // Whoever may write chains in one namespace can neither kill the operator, which has the memory that the chart gives it or less, nor keep it from others.
 func TestCostlyChainsOfOneNamespaceNeitherKillTheOperatorNorKeepItFromOthers(t *testing.T) {
@@ -89,20 +45,20 @@ func TestCostlyChainsOfOneNamespaceNeitherKillTheOperatorNorKeepItFromOthers(t *
 		{384 << 20, v1alpha1.ReasonSynthesisFailed}, // which is less than such a chain takes
 	} {
 		t.Setenv("GOMEMLIMIT", strconv.FormatInt(test.limit, 10)) // as the deployment sets it
-		held := newMemory(t, test.limit)
+		held := hostile.NewMemory(t, test.limit)
 		ours := sampleChain(t)
 		ours.SetName(fmt.Sprint("ours", i))
 		c.create(ours)
 		began := time.Now()
 		log := c.startOperator(freeAddress(t))
-		held.hold(t, log.process.Pid)
+		held.Hold(t, log.process.Pid)
 		c.synthesized(log, namespace, 1+i, v1alpha1.ReasonCompiled)
 		t.Logf("the chain of another namespace is compiled after %s", time.Since(began))
 		c.synthesized(log, theirs, 4, test.reason)
 		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", log.process.Pid)); err != nil || !strings.Contains(string(status), "VmRSS") {
 			t.Errorf("the operator has ended:\n%s", log)
 		}
-		t.Logf("the operator has used %d of %d MB", held.used(t)>>20, test.limit>>20)
+		t.Logf("the operator has used %d of %d MB", held.Used(t)>>20, test.limit>>20)
 		log.stop()
 	}
 }

@@ -3,12 +3,8 @@ package hostile_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
@@ -17,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
+	"github.com/sinter-nfv/sinter/test/hostile"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -71,10 +68,11 @@ func TestAnEngineWithTheMemoryOfItsChainLivesWithAllItsSessions(t *testing.T) {
 	if err := packets.WriteCapture(capture, slices.Concat(frames, frames)); err != nil { // for known flows, too, there is memory
 		t.Fatal(err)
 	}
+	memory := hostile.NewMemory(t, limit)
 	engine := agenttest.StartWith(t, filepath.Join(dir, "s"), "5", []string{"inside=net_pcap0,rx_pcap=" + capture, "outside=net_null0,no-rx=1"},
 		"--memory", "128", "--buffers", "8191", "--rx-desc", "512", "--tx-desc", "512")
-	// What it has taken until now, most of it packet buffers, which a pod has on hugepages, does not count.
-	group := limited(t, engine, limit)
+	// Packet buffers, which a pod has on hugepages, were taken before.
+	memory.Hold(t, engine.PID())
 	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +84,7 @@ func TestAnEngineWithTheMemoryOfItsChainLivesWithAllItsSessions(t *testing.T) {
 	agenttest.Eventually(t, func() error {
 		stats, err := c.Stats(context.Background())
 		if err != nil {
-			t.Fatalf("the engine does not answer: %v; of %d MiB it had at most %d", err, limit>>20, group.most(t)>>20)
+			t.Fatalf("the engine does not answer: %v; of %d MiB it had at most %d", err, limit>>20, memory.Used(t)>>20)
 		}
 		for _, table := range stats.GetTables() {
 			if table.GetSessions() != all {
@@ -98,10 +96,10 @@ func TestAnEngineWithTheMemoryOfItsChainLivesWithAllItsSessions(t *testing.T) {
 		}
 		return nil
 	})
-	most := group.most(t)
-	t.Logf("two functions with %d sessions each: %d MiB of %d", all, most>>20, limit>>20)
-	if most < 128<<20 {
-		t.Errorf("the engine took %d MiB for two million sessions: they are counted elsewhere", most>>20)
+	used := memory.Used(t)
+	t.Logf("two functions with %d sessions each: %d MiB of %d", all, used>>20, limit>>20)
+	if used < 128<<20 {
+		t.Errorf("the engine took %d MiB for two million sessions: they are counted elsewhere", used>>20)
 	}
 }
 
@@ -132,46 +130,4 @@ func flood() (frames [][]byte) {
 		}
 	}
 	return frames
-}
-
-// group is a cgroup of the memory controller, of version 1 or 2.
-type group struct{ dir, peak string }
-
-// limited has an engine take no more than so many bytes from now on, and no swap.
-func limited(t *testing.T, engine *agenttest.Engine, bytes int64) group {
-	t.Helper()
-	pid := engine.PID()
-	g := group{filepath.Join("/sys/fs/cgroup/memory", fmt.Sprintf("sinter-%d", pid)), "memory.max_usage_in_bytes"}
-	max := "memory.limit_in_bytes"
-	if _, err := os.Stat(filepath.Dir(g.dir)); err != nil {
-		g, max = group{filepath.Join("/sys/fs/cgroup", filepath.Base(g.dir)), "memory.peak"}, "memory.max"
-	}
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		t.Skipf("no cgroup can be made: %v", err)
-	}
-	t.Cleanup(func() {
-		engine.End(syscall.SIGKILL) // a group with processes stays
-		agenttest.Eventually(t, func() error { return os.Remove(g.dir) })
-	})
-	if err := os.WriteFile(filepath.Join(g.dir, max), []byte(strconv.FormatInt(bytes, 10)), 0o600); err != nil {
-		t.Skipf("cgroups limit no memory: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// most is what the group had at a time.
-func (g group) most(t *testing.T) int64 {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(g.dir, g.peak))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
