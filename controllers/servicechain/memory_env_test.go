@@ -63,3 +63,27 @@ func TestAnEngineHasTheMemoryThatItsProgramNeeds(t *testing.T) {
 		t.Errorf("after a refusal the engine has %s, want 300M", got.String())
 	}
 }
+
+// Programs never change, so those of a release that computed no memory say nothing of it.
+func TestAProgramOfAnEarlierReleaseHasTheMemoryThatItNeeds(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(translated(1_000_000, "memory: 256Mi"))
+	w.run()
+	p := w.programs()[0]
+	w.must(w.client.Delete(w.Context(), &p))
+	p.ResourceVersion, p.UID = "", ""
+	p.Spec.EngineMemoryMiB, p.Spec.CoreMemoryMiB, p.Spec.StateMemoryMiB = 0, 0, 0
+	w.must(w.client.Create(w.Context(), &p))
+	w.apply(translated(1_000_000, ""))
+	w.settle()
+	if got := w.instance("edge-0").Spec.Resources.Memory; got.String() != "512Mi" {
+		t.Errorf("the engine has %s, want 512Mi", got.String())
+	}
+	if got := w.chain("edge").Status.StateMemory; got.String() != "353Mi" {
+		t.Errorf("state may take %s, want 353Mi", got.String())
+	}
+	if got := w.programs(); len(got) != 1 || got[0].Spec.EngineMemoryMiB != 0 {
+		t.Errorf("there are %d programs, of which the first needs %d MiB, want the one as it was", len(got), got[0].Spec.EngineMemoryMiB)
+	}
+}

@@ -105,6 +105,9 @@ func (r *Reconciler) synthesize(ctx context.Context, s *scope) error {
 		return nil
 	}
 	s.newest = o.Program.Name(s.Chain.Name)
+	if p := s.Program(s.newest); p != nil && p.Spec.EngineMemoryMiB == 0 { // kept by a release that did not compute it; a program never changes
+		setMemory(&p.Spec, o.Program)
+	}
 	return nil
 }
 
@@ -122,10 +125,10 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		Spec: v1alpha1.ChainProgramSpec{
 			Chain: s.Chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
 			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, TableMemoryMiB: o.Program.TableMemoryMiB,
-			FlowMemoryMiB: o.Program.FlowMemoryMiB, EngineMemoryMiB: o.Program.EngineMemoryMiB, CoreMemoryMiB: o.Program.CoreMemoryMiB,
-			StateMemoryMiB: o.Program.StateMemoryMiB, Interfaces: o.Program.Interfaces,
+			FlowMemoryMiB: o.Program.FlowMemoryMiB, Interfaces: o.Program.Interfaces,
 		},
 	}
+	setMemory(&p.Spec, o.Program)
 	switch err := r.Client.Create(ctx, p, fieldManager); {
 	case apierrors.IsAlreadyExists(err):
 		return r.readProgram(ctx, s)
@@ -135,6 +138,10 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 	r.event(s, p, normal, "ProgramCreated", "Synthesize", "revision %d is program %s with %d traffic classes", p.Spec.Revision, p.Name, p.Spec.Classes)
 	s.Programs = append(s.Programs, *p)
 	return nil
+}
+
+func setMemory(to *v1alpha1.ChainProgramSpec, from *compile.Program) {
+	to.EngineMemoryMiB, to.CoreMemoryMiB, to.StateMemoryMiB = from.EngineMemoryMiB, from.CoreMemoryMiB, from.StateMemoryMiB
 }
 
 // readProgram reads the newest program past the cache, which does not show it yet: without it, instances that have
