@@ -1,9 +1,13 @@
 package docs
 
 import (
+	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +37,15 @@ func TestTheOperatorsPageDescribesFieldsThatAChainsStatusHas(t *testing.T) {
 			t.Errorf("docs/operator.md shows %q, which the status does not have", field[1])
 		}
 	}
+	names := map[string]bool{}
+	for _, field := range shown {
+		names[strings.ToLower(strings.ReplaceAll(field[1], " ", ""))] = true
+	}
+	for name := range fieldNames(reflect.TypeFor[v1alpha1.ServiceChainStatus]()) {
+		if !names[name] && !slices.Contains([]string{"lostsessions", "front", "rollout"}, name) { // a chain that works has none of these
+			t.Errorf("docs/operator.md does not show %q, which the status of a chain that works has", name)
+		}
+	}
 	if len(shown) < 40 {
 		t.Errorf("docs/operator.md shows %d fields, want 40 and more: are they still found?", len(shown))
 	}
@@ -46,12 +59,50 @@ func addFields(names map[string]bool, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
 	}
+	maps.Copy(names, fieldNames(t))
+	for f := range t.Fields() {
+		if f.IsExported() {
+			addFields(names, f.Type)
+		}
+	}
+}
+
+// fieldNames are the JSON names of a type's own fields, in lower case.
+func fieldNames(t reflect.Type) map[string]bool {
+	names := map[string]bool{}
 	for f := range t.Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			names[strings.ToLower(name)] = true
 		}
-		if f.IsExported() {
-			addFields(names, f.Type)
+	}
+	return names
+}
+
+// TestThePagesShowTheClassesThatTheSampleHas compares numbers that the end-to-end suite takes for any number.
+func TestThePagesShowTheClassesThatTheSampleHas(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), buildSinterctl(t), "synth", repository+"/config/samples/edge.yaml").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := regexp.MustCompile(`, (\d+) classes, `).FindSubmatch(out)
+	if of == nil {
+		t.Fatalf("sinterctl synth counts no classes: %.100s", out)
+	}
+	for page, lines := range map[string][]string{
+		"README.md": {
+			`servicechain\.nfv\.sinter\.dev/edge( +\S+){5} +(\d+) `,
+			`chainprogram\.nfv\.sinter\.dev/edge-\w+ +edge( +\S+) +(\d+) `,
+		},
+		"docs/operator.md": {`()  Classes: +(\d+)\n`, `()Message: +(\d+) traffic classes`, `with( )(\d+) traffic classes`},
+	} {
+		text, err := os.ReadFile(filepath.Join(repository, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			if shown := regexp.MustCompile(line).FindSubmatch(text); shown == nil || string(shown[2]) != string(of[1]) {
+				t.Errorf("%s shows %q, and the sample has %s classes", page, shown, of[1])
+			}
 		}
 	}
 }
