@@ -127,6 +127,10 @@ test-oldest: deps chart-tools engine ## The tests of test-envtest, with the API 
 e2e: cluster-tools sinterctl ## The end-to-end suite on the cluster (root, minutes).
 	hack/cluster/e2e.sh -v
 
+.PHONY: readme
+readme: deps ## Follow README.md word for word, in a clean clone: one machine, a cluster with a registry (root; half an hour where no cluster was built).
+	hack/readme/follow.sh
+
 .PHONY: e2e-sriov
 e2e-sriov: ## Chains on VFs of the guest that sriov-node starts; then guest and cluster are taken down (KEEP=1: they stay).
 	hack/sriov/e2e.sh -v

@@ -72,6 +72,8 @@ root = "$state/containerd"
 disabled_plugins = ["io.containerd.nri.v1.nri"]
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "$pause_image"
+[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "/etc/containerd/certs.d"
 [plugins."io.containerd.cri.v1.runtime"]
   # Machines that are guests themselves may lack the right to lower the score of the OOM killer.
   restrict_oom_score_adj = true

@@ -78,6 +78,30 @@ func fieldNames(t reflect.Type) map[string]bool {
 	return names
 }
 
+// TestEveryCommandOfTheReadmeIsFollowed keeps `make readme` from missing a block. It runs them before a release.
+func TestEveryCommandOfTheReadmeIsFollowed(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), repository+"/hack/readme/follow.sh", "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var followed, written []string
+	for line := range strings.Lines(string(out)) {
+		followed = append(followed, strings.Join(strings.Fields(line), " "))
+	}
+	for _, b := range blocks(t, repository+"/README.md") {
+		if b.language == "sh" {
+			for line := range strings.Lines(strings.ReplaceAll(b.text, "\\\n", " ")) {
+				written = append(written, strings.Join(strings.Fields(line), " "))
+			}
+		}
+	}
+	slices.Sort(followed)
+	slices.Sort(written)
+	if len(written) < 12 || !slices.Equal(followed, written) {
+		t.Errorf("README.md has the commands\n%s\nand hack/readme/follow.sh follows\n%s", strings.Join(written, "\n"), strings.Join(followed, "\n"))
+	}
+}
+
 // TestThePagesShowTheClassesThatTheSampleHas compares numbers that the end-to-end suite takes for any number.
 func TestThePagesShowTheClassesThatTheSampleHas(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), buildSinterctl(t), "synth", repository+"/config/samples/edge.yaml").Output()
