@@ -18,10 +18,14 @@ fi
 source hack/readme/machine.sh
 source hack/readme/registry.sh
 
+[[ $EUID == 0 ]] || { echo "follow.sh: needs root: namespaces, a cluster" >&2; exit 2; }
+[[ ! -e $state/init.pid ]] || { echo "follow.sh: a cluster is up already; make cluster-down takes it down" >&2; exit 1; }
+
 work=$(mktemp -d /tmp/sinter-readme.XXXXXX)
 clone=$work/sinter
 tools=$work/tools # what a user of the cluster has already
 began=$EPOCHSECONDS
+hugepages_before=$(</proc/sys/vm/nr_hugepages)
 
 fail() { echo "follow.sh: $*" >&2; exit 1; }
 say() { printf '\n%5d s  %s\n' $((EPOCHSECONDS - began)) "$*"; }
@@ -31,6 +35,7 @@ end() {
   machine_down
   jobs -p | xargs --no-run-if-empty kill 2>/dev/null || true
   [[ ! -e $work/cluster ]] || hack/cluster/cluster.sh down
+  echo "$hugepages_before" >/proc/sys/vm/nr_hugepages
   rm -rf "$work"
 }
 trap end EXIT
@@ -103,7 +108,6 @@ a_cluster() {
   registry_up
   mkdir "$tools"
   ln -s "$PWD/bin/helm" "$(hack/cluster/binaries.sh --cached)/kubectl" "$tools/"
-  export PATH=$tools:$PATH KUBECONFIG=$kubeconfigs/admin
 }
 
 # shows_a_chain waits for what the page shows of the chain that was applied: the same tables, and Ready.
@@ -118,10 +122,10 @@ shows_a_chain() {
   kubectl describe servicechain edge | sed -n '1,/^Spec:/p'
 }
 
+# sinter_commands are those of the plugin that need no traffic.
 sinter_commands() {
   local command
   make --no-print-directory -C "$clone" build >/dev/null
-  export PATH=$clone/bin:$PATH
   for command in check "status edge" "shards edge" "programs edge" "explain edge --in inside --src 10.0.0.10 --dst 203.0.113.80 --proto tcp --dport 80"; do
     say "\$ kubectl sinter $command"
     kubectl sinter $command || fail "this failed: kubectl sinter $command"
@@ -131,9 +135,8 @@ sinter_commands() {
 headings=("$@")
 ((${#headings[@]})) || headings=("${all[@]}")
 
-[[ $EUID == 0 ]] || fail "needs root: namespaces, a cluster"
-[[ ! -e $state/init.pid ]] || fail "a cluster is up already; make cluster-down takes it down"
 [[ -z $(git status --porcelain) ]] || echo "follow.sh: what is not committed is not in the clone" >&2
+echo 0 >/proc/sys/vm/nr_hugepages # as on a fresh machine
 mkdir "$work/www"
 echo "here is the world" >"$work/www/index.html"
 git clone --quiet . "$clone"
@@ -142,15 +145,19 @@ for heading in "${headings[@]}"; do
   case $heading in
   "On one machine") follow "$heading" on_one_machine ;;
   "Write a chain")
-    [[ -x $clone/bin/sinterctl ]] || in_clone "make build"
+    # Where "On one machine" was not followed before.
+    [[ -x $clone/bin/sinterctl ]] || in_clone "make build && echo 512 >/proc/sys/vm/nr_hugepages"
     blocks yaml "$heading" >"$clone/office.yaml"
     follow "$heading" write_a_chain
     ;;
   "On a cluster")
     a_cluster
     follow "$heading" on_a_cluster
-    shows_a_chain
-    sinter_commands
+    (
+      export PATH=$tools:$clone/bin:$PATH KUBECONFIG=$kubeconfigs/admin
+      shows_a_chain
+      sinter_commands
+    )
     hack/cluster/cluster.sh down
     rm "$work/cluster"
     ;;
