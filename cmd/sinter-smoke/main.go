@@ -1,6 +1,9 @@
 // Command sinter-smoke checks an installation from within the cluster, as
 // `helm test` runs it: are the definitions served, does a leader run, is a bad
 // chain refused, are metrics kept from strangers. It changes nothing.
+//
+// Its subcommands are for the pods of `kubectl sinter connectivity-test`: idle
+// keeps a pod there, and wire sends and receives frames in it.
 package main
 
 import (
@@ -24,7 +27,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
+	ok, err := subcommand(ctx, os.Args[1:])
+	if !ok {
+		err = run(ctx, os.Args[1:], os.Stdout)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sinter-smoke:", err)
