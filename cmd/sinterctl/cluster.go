@@ -27,7 +27,7 @@ sinterctl is a kubectl plugin, and these commands are at its top: kubectl sinter
 
 // addCluster adds the commands that ask a cluster.
 func addCluster(parent *cobra.Command) {
-	parent.AddCommand(newCheck(), newStatus(), newShards(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newClusterTrace(), newClusterTop(), newCollect())
+	parent.AddCommand(newCheck(), newConnectivityTest(), newStatus(), newShards(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newClusterTrace(), newClusterTop(), newCollect())
 }
 
 // onCluster makes a command ask the cluster that its flags choose.

@@ -40,6 +40,7 @@ func TestValuesAreCompleted(t *testing.T) {
 		"outputs of validate":    {[]string{"validate", office, "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of the cluster": {[]string{"cluster", "top", "flows", "edge", "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of check":       {[]string{"cluster", "check", "-o", ""}, []string{"text", "json", "yaml"}},
+		"outputs of the test":    {[]string{"cluster", "connectivity-test", "-o", ""}, []string{"text", "json", "yaml"}},
 		"outputs of status":      {[]string{"cluster", "status", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
 		"outputs of shards":      {[]string{"cluster", "shards", "edge", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
 		"outputs of programs":    {[]string{"cluster", "programs", "edge", "-o", ""}, []string{"table", "wide", "json", "yaml"}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/bench"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/connectivity"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/validate"
 	"github.com/sinter-nfv/sinter/dataplane/flows"
 )
@@ -20,9 +21,10 @@ func TestFieldsOfTheJSONAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for heading, printed := range map[string]any{
-		"## Findings of validate": validate.Report{},
-		"## Result of bench":      bench.Result{},
-		"### Lists for scripts":   flows.Tops{},
+		"## Findings of validate":          validate.Report{},
+		"## Result of bench":               bench.Result{},
+		"### Lists for scripts":            flows.Tops{},
+		"#### Result of connectivity-test": connectivity.Report{},
 	} {
 		t.Run(heading, func(t *testing.T) {
 			documented, printed := documentedFields(string(text), heading), fields("", reflect.TypeOf(printed))

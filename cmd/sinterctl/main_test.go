@@ -152,6 +152,8 @@ var wrongUses = map[string]struct {
 	"waiting and watching":        {[]string{"cluster", "status", "--wait", "--watch"}, exitUsage, "[wait watch] were all set"},
 	"a time-out without a wait":   {[]string{"cluster", "status", "--timeout", "10s"}, exitUsage, "--timeout is for --wait, which is missing"},
 	"a wait for no time":          {[]string{"cluster", "status", "--wait", "--timeout", "0s"}, exitUsage, "--timeout 0s: want a time above zero"},
+	"a test without time":         {[]string{"cluster", "connectivity-test", "--server", "http://127.0.0.1:1", "--wait", "0s"}, exitUsage, "--wait 0s: want a time above zero"},
+	"a test of no cluster":        {[]string{"cluster", "connectivity-test", "--server", "http://127.0.0.1:1"}, exitError, "or name the image by --image"},
 	"a page as JSON":              {[]string{"cluster", "status", "--watch", "-o", "json"}, exitUsage, "want -o table or wide with it, not json"},
 	"a wide difference":           {[]string{"cluster", "diff", "office", "1", "2", "-o", "wide"}, exitUsage, "want one of text, json, yaml"},
 	"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "(<revision> | --undo) is missing\nusage: sinterctl cluster rollback <chain> (<revision> | --undo)"},

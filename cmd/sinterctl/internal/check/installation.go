@@ -15,6 +15,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/cause"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
 )
 
 // toInstall and toUpgrade are how docs/install.md does it.
@@ -41,7 +42,7 @@ func (i *inspection) served() (list []string, err error) {
 
 // checkInstallation tells whether Sinter is installed, and whole.
 func (i *inspection) checkInstallation(ctx context.Context, served []string) {
-	operator, err := i.findOperator(ctx)
+	operator, err := i.Operator(ctx)
 	i.Installed = i.Installed || operator != nil
 	if !i.Installed {
 		i.add(OK, "Kinds", "Sinter is not installed", toInstall)
@@ -85,24 +86,6 @@ func (i *inspection) kinds(served []string) {
 	i.ok(check, "the API server serves the %d kinds of %s", len(kinds), v1alpha1.GroupVersion)
 }
 
-// containerOperator is the operator's container in its pods.
-const containerOperator = "operator"
-
-// findOperator finds the operator's Deployment; nil: there is none. The chart's label of the name may be another than "sinter", and kustomize has no
-// label of the part.
-func (i *inspection) findOperator(ctx context.Context) (*appsv1.Deployment, error) {
-	var list appsv1.DeploymentList
-	if err := i.Client.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelComponent: containerOperator}); err != nil {
-		return nil, err
-	}
-	for k := range list.Items {
-		if d := &list.Items[k]; d.Labels["app.kubernetes.io/part-of"] == "sinter" || d.Labels["app.kubernetes.io/name"] == "sinter" {
-			return d, nil
-		}
-	}
-	return nil, nil
-}
-
 // operator tells whether the operator runs, and if not why.
 func (i *inspection) operator(ctx context.Context, d *appsv1.Deployment) {
 	const check = "Operator"
@@ -139,7 +122,7 @@ func (i *inspection) broken(ctx context.Context, d *appsv1.Deployment) string {
 	}
 	for k := range pods.Items {
 		p := &pods.Items[k]
-		if why := cause.Of(p, containerOperator); why != "" {
+		if why := cause.Of(p, cluster.ContainerOperator); why != "" {
 			return fmt.Sprintf("pod %s: %s%s", p.Name, why, i.lastWords(ctx, p, why))
 		}
 		for _, c := range p.Status.Conditions {
@@ -161,7 +144,7 @@ func (i *inspection) lastWords(ctx context.Context, p *corev1.Pod, why string) s
 	if !strings.Contains(why, " ended ") || strings.Contains(why, ": ") {
 		return ""
 	}
-	text, err := i.Pods.Log(ctx, client.ObjectKeyFromObject(p), containerOperator, true)
+	text, err := i.Pods.Log(ctx, client.ObjectKeyFromObject(p), cluster.ContainerOperator, true)
 	if err != nil {
 		return ""
 	}

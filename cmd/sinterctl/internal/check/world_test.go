@@ -113,12 +113,12 @@ func newWorld() *world {
 
 // install makes the operator and its webhook.
 func (w *world) install() {
-	labels := map[string]string{"app.kubernetes.io/name": "sinter", v1alpha1.LabelComponent: containerOperator}
+	labels := map[string]string{"app.kubernetes.io/name": "sinter", v1alpha1.LabelComponent: cluster.ContainerOperator}
 	w.operator.Namespace, w.operator.Name, w.operator.Labels = "sinter-system", "sinter-operator", labels
 	w.operator.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	w.operator.Status.AvailableReplicas = 1
 	w.pod.Namespace, w.pod.Name, w.pod.Labels = "sinter-system", "sinter-operator-1", labels
-	w.pod.Spec.Containers = []corev1.Container{{Name: containerOperator, Image: "registry.example.com/sinter-operator:v1"}}
+	w.pod.Spec.Containers = []corev1.Container{{Name: cluster.ContainerOperator, Image: "registry.example.com/sinter-operator:v1"}}
 	w.hook.Name = "sinter"
 	w.hook.Webhooks = []admissionv1.ValidatingWebhook{{
 		Name: "vservicechain.nfv.sinter.dev",
@@ -146,7 +146,7 @@ func (w *world) says(status metav1.ConditionStatus, reason, message string) {
 // waits sets why the operator's container does not run.
 func (w *world) waits(state, last corev1.ContainerState) {
 	w.operator.Status.AvailableReplicas = 0
-	w.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerOperator, State: state, LastTerminationState: last}}
+	w.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: cluster.ContainerOperator, State: state, LastTerminationState: last}}
 }
 
 func (w *world) objects() (list []client.Object) {
