@@ -92,7 +92,7 @@ runs_a_chain() { # command, the chain's gateway
 
 on_a_cluster() { # command
   case $1 in
-  "make push"*) known_registry bash -c "$(declare -f in_clone); clone=$clone; in_clone \"\$0\"" "$1" ;;
+  "make push"*) known_registry bash -euo pipefail -c "cd '$clone' && $1" 4<&- ;;
   *) PATH=$tools:$PATH KUBECONFIG=$kubeconfigs/admin in_clone "$1" ;;
   esac
 }

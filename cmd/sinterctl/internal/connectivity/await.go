@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/cause"
@@ -34,24 +35,16 @@ func operatorImage(ctx context.Context, c *cluster.Cluster) (image string, err e
 
 // poll looks again and again until done says so; what says what is missing. The error has the last of these.
 func poll(ctx context.Context, pause time.Duration, look func(context.Context) (done bool, what string, err error)) error {
-	last := ""
-	for {
-		done, what, err := look(ctx)
-		switch {
-		case done:
-			return nil
-		case ctx.Err() != nil:
-			return gaveUp(ctx, cmp.Or(last, what))
-		case err != nil:
-			return err
-		}
-		last = what
-		select {
-		case <-ctx.Done():
-			return gaveUp(ctx, last)
-		case <-time.After(pause):
-		}
+	var what string
+	err := wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
+		done, missing, err := look(ctx)
+		what = cmp.Or(missing, what)
+		return done, err
+	})
+	if ctx.Err() != nil && err != nil {
+		return gaveUp(ctx, what)
 	}
+	return err
 }
 
 func gaveUp(ctx context.Context, what string) error {

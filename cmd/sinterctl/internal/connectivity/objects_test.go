@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type world struct {
 	phase      corev1.PodPhase
 	refuse     string // the kind that cannot be created
 	made       []client.Object
+	onCreate   func() // nil: nothing
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,6 +70,9 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 		return errors.New("forbidden")
 	}
 	w.made = append(w.made, o)
+	if w.onCreate != nil {
+		w.onCreate()
+	}
 	switch o := o.(type) {
 	case *v1alpha1.ServiceChain:
 		o.Status.Conditions = []metav1.Condition{{
@@ -295,8 +300,15 @@ func TestARunWaitsForThePodsOfTheOneBefore(t *testing.T) {
 	if err := w.Client.Create(t.Context(), ending); err != nil {
 		t.Fatal(err)
 	}
+	var gone atomic.Bool
+	w.onCreate = func() {
+		if !gone.Load() {
+			t.Error("something is made while the pod is still there")
+		}
+	}
 	go func() {
 		time.Sleep(50 * time.Millisecond)
+		gone.Store(true)
 		if err := w.Client.Delete(t.Context(), ending); err != nil {
 			t.Error(err)
 		}

@@ -2,9 +2,11 @@ package connectivity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // counts are the packets that the chain dropped, by reason.
@@ -91,28 +93,24 @@ func (t *trial) runDrops(ctx context.Context, r *Report) error {
 }
 
 // counted is how much the counts of the reasons have grown, once each has grown enough or there was time enough for that.
-func (t *trial) counted(ctx context.Context, before map[string]int64) (map[string]int64, error) {
-	patience := time.NewTimer(t.timing.Drops)
-	defer patience.Stop()
-	for late := false; ; {
+func (t *trial) counted(ctx context.Context, before map[string]int64) (grown map[string]int64, err error) {
+	err = wait.PollUntilContextTimeout(ctx, t.timing.Poll, t.timing.Drops, true, func(ctx context.Context) (all bool, err error) {
 		now, err := t.drops(ctx)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		grown, all := map[string]int64{}, true
+		grown, all = map[string]int64{}, true
 		for _, c := range dropCases {
 			grown[c.reason] = now[c.reason] - before[c.reason]
 			all = all && grown[c.reason] >= copies
 		}
-		if all || late {
-			return grown, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, interrupted(ctx)
-		case <-patience.C:
-			late = true
-		case <-time.After(t.timing.Poll):
-		}
+		return all, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, interrupted(ctx)
+	case grown != nil && errors.Is(err, context.DeadlineExceeded):
+		return grown, nil // its rows say which were not counted
 	}
+	return grown, err
 }
