@@ -29,6 +29,11 @@ func Of(pod *corev1.Pod, containers ...string) string {
 	return ""
 }
 
+// IsReady tells whether a container of the pod passes its probes, by the kubelet's word.
+func IsReady(pod *corev1.Pod, container string) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == container && s.Ready })
+}
+
 func containerOf(list []corev1.Container, name string) *corev1.Container {
 	for i := range list {
 		if list[i].Name == name {

@@ -28,8 +28,9 @@ const (
 // Reasons of Ready. If Ready is not true, it has the reason of the first other condition that is
 // not true.
 const (
-	ReasonForwarding  = "Forwarding"
-	ReasonPodNotReady = "PodNotReady" // a container of the pod fails its probe
+	ReasonForwarding    = "Forwarding"
+	ReasonPodNotReady   = "PodNotReady"   // a container of the pod fails its probe
+	ReasonAgentNotReady = "AgentNotReady" // the agent does, or does not run; the engine forwards, and keeps its shards. Also of Programmed
 )
 
 // Reasons of Synthesized.
@@ -62,6 +63,7 @@ const (
 	ReasonRolledBack  = "RolledBack"  // the newest program was rolled back; the message says why
 	ReasonLoadFailed  = "LoadFailed"  // an engine refused its program
 	ReasonNotReported = "NotReported" // an instance has not reported what it runs
+	ReasonClockSkew   = "ClockSkew"   // it cannot report, as the clock of its node is wrong. Also of Ready
 	ReasonPinned      = "Pinned"      // rollbackTo is set
 	ReasonUnknownPin  = "UnknownPin"  // rollbackTo names no program of this chain
 	ReasonEngineDown  = "EngineDown"  // the engine does not answer its agent

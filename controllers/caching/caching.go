@@ -2,6 +2,8 @@
 package caching
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,7 +18,7 @@ import (
 )
 
 // Options keep of each object what the controllers read: programs without their bytes, of the cluster's pods what they ask of their
-// nodes, and of endpoints where they are and whether they serve.
+// nodes, and of endpoints where they are and whether they serve. Instances are as old as the API server says: a node's clock may be wrong.
 func Options() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane})
 	return cache.Options{
@@ -27,6 +29,11 @@ func Options() cache.Options {
 			&rbacv1.Role{}:                  {Label: ours},
 			&rbacv1.RoleBinding{}:           {Label: ours},
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&v1alpha1.ChainInstance{}: {Transform: trimmed(func(o any) {
+				if i, ok := o.(*v1alpha1.ChainInstance); ok {
+					dateReport(i)
+				}
+			})},
 			&v1alpha1.ChainProgram{}: {Transform: trimmed(func(o any) {
 				if p, ok := o.(*v1alpha1.ChainProgram); ok {
 					p.Spec.Program = nil
@@ -51,6 +58,15 @@ func Options() cache.Options {
 	}
 }
 
+// dateReport gives the agent's last report the time at which the API server got it. The agent's own word is by its node's clock.
+func dateReport(i *v1alpha1.ChainInstance) {
+	for _, m := range i.ManagedFields {
+		if m.Time != nil && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:lastReportTime"`) {
+			i.Status.LastReportTime = *m.Time
+		}
+	}
+}
+
 func trimEndpoints(s *discoveryv1.EndpointSlice) {
 	for i, e := range s.Endpoints {
 		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
@@ -66,13 +82,13 @@ func trimPod(p *corev1.Pod) {
 	}
 }
 
-// trimmed also takes away who wrote what, which nobody reads here.
+// trimmed also takes away who wrote what, which nobody else reads.
 func trimmed(trim func(any)) toolscache.TransformFunc {
 	return func(o any) (any, error) {
+		trim(o)
 		if m, err := meta.Accessor(o); err == nil {
 			m.SetManagedFields(nil)
 		}
-		trim(o)
 		return o, nil
 	}
 }

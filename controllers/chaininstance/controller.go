@@ -66,6 +66,8 @@ type scope struct {
 	pod      *corev1.Pod // nil: there is none
 	now      time.Time
 	placed   verdict
+	clock    string // what is wrong with that of the node; empty: nothing, or it is not asked for
+	forwards bool   // the engine does, by the kubelet's word, although the pod is not ready
 	requeue  time.Duration
 }
 
@@ -84,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result.RequeueAfter = s.requeue
 		}
 	}()
-	for _, phase := range []func(context.Context, *scope) error{r.readPod, r.replacePod, r.createPod, r.judge} {
+	for _, phase := range []func(context.Context, *scope) error{r.readPod, r.replacePod, r.createPod, r.judge, r.judgeEngine, r.judgeClock} {
 		if err := phase(ctx, s); err != nil {
 			return ctrl.Result{}, err
 		}

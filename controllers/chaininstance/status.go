@@ -88,22 +88,42 @@ func (s *scope) readyOf() verdict {
 	}
 	c := meta.FindStatusCondition(s.instance.Status.Conditions, v1alpha1.ConditionProgrammed)
 	if why := failing(s.pod); why != "" && (c == nil || c.Reason != v1alpha1.ReasonLoadFailed) {
+		if s.forwards {
+			return s.withoutAgent(why)
+		}
 		return no(v1alpha1.ReasonContainerFailed, "%s", why)
 	}
 	switch {
 	case c == nil || c.ObservedGeneration < s.instance.Generation && s.instance.Status.Program != s.instance.Spec.Program:
+		if s.clock != "" {
+			return no(v1alpha1.ReasonClockSkew, "the agent does not report, and the clock of node %s differs from the operator's (%s); set it, and keep it right: timedatectl set-ntp true",
+				s.pod.Spec.NodeName, s.clock)
+		}
 		return no(v1alpha1.ReasonNotReported, "the agent has not reported yet")
 	case c.Status != metav1.ConditionTrue:
 		return no(c.Reason, "%s", c.Message)
 	}
-	if ready := podCondition(s.pod, corev1.PodReady); ready == nil || ready.Status != corev1.ConditionTrue {
+	if !podIsReady(s.pod) {
 		message := "the pod is not ready"
-		if ready != nil && ready.Message != "" {
+		if ready := podCondition(s.pod, corev1.PodReady); ready != nil && ready.Message != "" {
 			message = ready.Message
+		}
+		if s.forwards {
+			return s.withoutAgent(message)
 		}
 		return no(v1alpha1.ReasonPodNotReady, "%s", message)
 	}
 	return verdict{metav1.ConditionTrue, v1alpha1.ReasonForwarding, "program " + s.instance.Spec.Program + " on node " + s.pod.Spec.NodeName}
+}
+
+// withoutAgent is the verdict on an engine that forwards while its agent does not answer.
+func (s *scope) withoutAgent(why string) verdict {
+	return no(v1alpha1.ReasonAgentNotReady, "%s; the engine forwards with program %s, and takes no changes", why, s.instance.Status.Program)
+}
+
+func podIsReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 // updateStatus writes the two conditions that are this controller's, if they have changed.

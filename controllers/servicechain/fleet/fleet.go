@@ -132,7 +132,9 @@ func Bears(i *v1alpha1.ChainInstance, pod *corev1.Pod, now time.Time) (bool, tim
 		return false, 0
 	case i.Status.LastReportTime.IsZero():
 		left = i.CreationTimestamp.Add(startTime).Sub(now)
-	case stays && c != nil && awaits(i, c) && !meta.IsStatusConditionFalse(i.Status.Conditions, v1alpha1.ConditionProgrammed):
+	case stays && c != nil && c.Reason == v1alpha1.ReasonAgentNotReady:
+		return true, 0 // its sessions would be lost for nothing
+	case stays && c != nil && awaits(c) && !meta.IsStatusConditionFalse(i.Status.Conditions, v1alpha1.ConditionProgrammed):
 		return true, 0 // a program is brought to it, with a deadline of its own; the one before goes on
 	case stays && c != nil:
 		left = c.LastTransitionTime.Add(patience).Sub(now)
@@ -140,11 +142,9 @@ func Bears(i *v1alpha1.ChainInstance, pod *corev1.Pod, now time.Time) (bool, tim
 	return left > 0, max(left, 0)
 }
 
-// awaits tells whether all that is known of a placed instance that is not ready is that it has not reported the program that it is to run, be it that
-// its agent was started again meanwhile.
-func awaits(i *v1alpha1.ChainInstance, ready *metav1.Condition) bool {
-	return ready.Reason == v1alpha1.ReasonNotReported ||
-		ready.Reason == v1alpha1.ReasonContainerFailed && i.Status.Program != i.Spec.Program && meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionPlaced)
+// awaits tells whether all that is known of an instance that is not ready is that it has not reported the program that it is to run.
+func awaits(ready *metav1.Condition) bool {
+	return ready.Reason == v1alpha1.ReasonNotReported || ready.Reason == v1alpha1.ReasonClockSkew
 }
 
 // shardsOf are the shards of groups.

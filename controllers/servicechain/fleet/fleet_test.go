@@ -26,6 +26,7 @@ func TestShardsStayWithAnInstanceUntilItIsLost(t *testing.T) {
 		}
 	}
 	failed := fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonContainerFailed)
+	silent := fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAgentNotReady)
 	young := func(i *v1alpha1.ChainInstance) { i.Status = v1alpha1.ChainInstanceStatus{} }
 	none := func(i *v1alpha1.ChainInstance) { i.Spec.Groups = nil }
 	for name, test := range map[string]struct {
@@ -36,14 +37,18 @@ func TestShardsStayWithAnInstanceUntilItIsLost(t *testing.T) {
 		bears  bool
 		again  time.Duration
 	}{
-		"it is ready":                                           {bears: true, now: 1000},
-		"its pod has ended":                                     {pod: []func(*corev1.Pod){ended}, now: 1000},
-		"its pod ends, and gives what it has":                   {pod: []func(*corev1.Pod){ends}, now: 1000},
-		"its pod is gone":                                       {gone: true, now: 1000},
-		"it is not ready for a moment":                          {change: []func(*v1alpha1.ChainInstance){notReady(993)}, now: 1000, bears: true, again: 3 * time.Second},
-		"it is not ready for long":                              {change: []func(*v1alpha1.ChainInstance){notReady(900)}, now: 1000},
-		"it is brought to another program":                      {change: []func(*v1alpha1.ChainInstance){notReady(900), fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReported)}, now: 1000, bears: true},
-		"its agent ends while it is brought to another program": {change: []func(*v1alpha1.ChainInstance){notReady(900), failed, fleettest.Told("q")}, now: 1000, bears: true},
+		"it is ready":                                                {bears: true, now: 1000},
+		"its pod has ended":                                          {pod: []func(*corev1.Pod){ended}, now: 1000},
+		"its pod ends, and gives what it has":                        {pod: []func(*corev1.Pod){ends}, now: 1000},
+		"its pod is gone":                                            {gone: true, now: 1000},
+		"it is not ready for a moment":                               {change: []func(*v1alpha1.ChainInstance){notReady(993)}, now: 1000, bears: true, again: 3 * time.Second},
+		"it is not ready for long":                                   {change: []func(*v1alpha1.ChainInstance){notReady(900)}, now: 1000},
+		"it is brought to another program":                           {change: []func(*v1alpha1.ChainInstance){notReady(900), fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReported)}, now: 1000, bears: true},
+		"a wrong clock keeps it from saying that it has the program": {change: []func(*v1alpha1.ChainInstance){notReady(900), fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonClockSkew)}, now: 1000, bears: true},
+		"its agent is silent, and its engine forwards":               {change: []func(*v1alpha1.ChainInstance){notReady(900), silent}, now: 1000, bears: true},
+		"its agent ends while it is brought to another program":      {change: []func(*v1alpha1.ChainInstance){notReady(900), silent, fleettest.Told("q")}, now: 1000, bears: true},
+		"its agent is silent, and its pod is gone":                   {change: []func(*v1alpha1.ChainInstance){silent}, gone: true, now: 1000},
+		"its agent is silent, and its pod ends":                      {change: []func(*v1alpha1.ChainInstance){silent}, pod: []func(*corev1.Pod){ends}, now: 1000},
 		"its new pod cannot be made meanwhile": {change: []func(*v1alpha1.ChainInstance){
 			notReady(900), failed, fleettest.Told("q"), fleettest.Says(v1alpha1.ConditionPlaced, metav1.ConditionFalse, v1alpha1.ReasonContainerFailed),
 		}, now: 1000},

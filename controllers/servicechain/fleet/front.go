@@ -4,7 +4,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sinter-nfv/sinter/api/cause"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -33,7 +36,13 @@ func (f *Fleet) Front() (name string) {
 
 // takes tells whether an instance's pod takes packets, be it with the program before the one that it is brought to.
 func takes(i *v1alpha1.ChainInstance, pod *corev1.Pod) bool {
-	return alive(pod, i) && pod.DeletionTimestamp.IsZero() && isReady(pod) && i.Status.AppliedHash != ""
+	return alive(pod, i) && pod.DeletionTimestamp.IsZero() && (isReady(pod) || forwards(i, pod)) && i.Status.AppliedHash != ""
+}
+
+// forwards tells whether the engine of a pod that is not ready goes on, and would answer ARP beside another front. The instance's condition may be from before.
+func forwards(i *v1alpha1.ChainInstance, pod *corev1.Pod) bool {
+	c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonAgentNotReady) && cause.IsReady(pod, v1alpha1.ContainerEngine)
 }
 
 func isReady(pod *corev1.Pod) bool {

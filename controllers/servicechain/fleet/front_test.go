@@ -12,7 +12,7 @@ import (
 )
 
 func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T) {
-	const is, ready, ends, down, drains, old = 1, 2, 4, 8, 16, 32
+	const is, ready, ends, down, drains, old, silent, failed = 1, 2, 4, 8, 16, 32, 64, 128
 	for name, test := range map[string]struct {
 		instances []int
 		want      string
@@ -28,6 +28,8 @@ func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T)
 		"none takes packets: as it was":           {[]int{0, is, 0}, "i-1"},
 		"none but who is to go: nothing is won":   {[]int{0, is | ready | drains}, "i-1"},
 		"two were told, as one write failed":      {[]int{is | ready | ends, is | ready}, "i-1"},
+		"it stays where only the agent is silent": {[]int{ready, is | silent}, "i-1"},
+		"another one when its agent says so":      {[]int{ready, is | silent | failed}, "i-0"},
 		"who has state of its own answers anyway": {[]int{old | ready, ready}, "i-1"},
 		"none shares state":                       {[]int{old | ready}, ""},
 	} {
@@ -39,6 +41,13 @@ func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T)
 				pod := fleettest.PodOf(&i)
 				if has&ready != 0 {
 					pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				}
+				if has&silent != 0 {
+					fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAgentNotReady)(&i)
+					pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.ContainerEngine, Ready: true}}
+				}
+				if has&failed != 0 {
+					fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonEngineDown)(&i)
 				}
 				if has&ends != 0 {
 					now := metav1.NewTime(fleettest.At(1000))

@@ -4,6 +4,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,6 +161,11 @@ func (s *View) programmed() ConditionStatus {
 		}
 	}
 	if ro := s.Status.Rollout; ro != nil && s.Status.Program != ro.Program {
+		for _, i := range needed {
+			if why := s.failed(i); why != nil && i.Name == ro.Instance {
+				return *why
+			}
+		}
 		return ConditionStatus{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is being updated; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.Instances))}
 	}
 	if waits != nil {
@@ -246,10 +252,13 @@ func (s *View) IsReady(i *v1alpha1.ChainInstance) bool {
 	return c != nil && c.Status == isTrue
 }
 
-// failed is why a container of an instance's pod does not run; nil: that is not what keeps the instance from being ready.
+// causes are the reasons of an instance for which its agent cannot report.
+var causes = []string{v1alpha1.ReasonContainerFailed, v1alpha1.ReasonAgentNotReady, v1alpha1.ReasonClockSkew}
+
+// failed is the cause for which an agent cannot report, be it that a container of its pod does not run; nil: no such cause is known.
 func (s *View) failed(i *v1alpha1.ChainInstance) *ConditionStatus {
 	c := s.judged(i, v1alpha1.ConditionReady)
-	if c == nil || c.Reason != v1alpha1.ReasonContainerFailed {
+	if c == nil || !slices.Contains(causes, c.Reason) {
 		return nil
 	}
 	return &ConditionStatus{c.Status, c.Reason, i.Name + ": " + c.Message}

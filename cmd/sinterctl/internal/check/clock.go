@@ -3,15 +3,13 @@ package check
 import (
 	"context"
 	"fmt"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// late is how old a lease of a node that is Ready may be. Kubelets renew theirs every 10 s, and are given up after 50 s, and 40 s before Kubernetes 1.32.
-const late = time.Minute
+	"github.com/sinter-nfv/sinter/api/clocks"
+)
 
 // nodeClocks compares the nodes' clocks with the API server's: a kubelet writes its own time into its lease.
 func (i *inspection) nodeClocks(ctx context.Context) {
@@ -26,30 +24,27 @@ func (i *inspection) nodeClocks(ctx context.Context) {
 		return
 	}
 	at := i.Now().Add(i.ahead)
-	renewed := map[string]time.Time{}
+	of := map[string]*coordinationv1.Lease{}
 	for k := range leases.Items {
-		if t := leases.Items[k].Spec.RenewTime; t != nil {
-			renewed[leases.Items[k].Name] = t.Time
+		if l := &leases.Items[k]; l.Spec.RenewTime != nil {
+			of[l.Name] = l
 		}
 	}
 	var wrong []string
 	known := 0
 	for _, n := range i.nodes {
-		t, ok := renewed[n.Name]
-		if !ok {
+		lease := of[n.Name]
+		if lease == nil {
 			continue
 		}
 		known++
-		// The API server's time is known to a second.
-		if ahead := t.Sub(at); ahead > skew+time.Second {
-			wrong = append(wrong, fmt.Sprintf("%s (%s ahead)", n.Name, ahead.Round(time.Second)))
-		} else if age := at.Sub(t); age > late {
-			wrong = append(wrong, fmt.Sprintf("%s (%s behind)", n.Name, age.Round(time.Second)))
+		if text := clocks.Node(lease, at); text != "" {
+			wrong = append(wrong, fmt.Sprintf("%s (%s)", n.Name, text))
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		i.add(Error, check, "clocks differ from the API server's, so agents cannot report: "+names(wrong), "set the node's clock and keep it right: timedatectl set-ntp true, or chrony (chronyc tracking)")
+		i.add(Error, check, "clocks differ from the API server's, so that certificates and tokens may be refused: "+names(wrong), "set the node's clock and keep it right: timedatectl set-ntp true, or chrony (chronyc tracking)")
 	case known == 0:
 		i.add(Unknown, check, "no node has a lease in namespace "+corev1.NamespaceNodeLease, "compare clocks on the nodes: date -u")
 	default:

@@ -7,13 +7,12 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/sinter-nfv/sinter/api/clocks"
 )
 
 // oldest is the first release of Kubernetes that the chart installs on.
 const oldest = "1.31.0"
-
-// skew is by how much clocks may differ: more than a message takes, and less than certificates and leases stand.
-const skew = 5 * time.Second
 
 // server asks for the API server's version and time; false: it does not answer.
 func (i *inspection) server(ctx context.Context) bool {
@@ -45,9 +44,9 @@ func (i *inspection) computer(at, asked, answered time.Time) {
 	behind, ahead := at.Sub(answered), asked.Sub(at.Add(time.Second))
 	const remedy = "set this computer's clock (timedatectl set-ntp true): ages are shown by it, and certificates checked"
 	switch {
-	case behind > skew:
+	case behind > clocks.Skew:
 		i.add(Warning, "LocalClock", fmt.Sprintf("the clock of this computer is %s behind the API server's", behind.Round(time.Second)), remedy)
-	case ahead > skew:
+	case ahead > clocks.Skew:
 		i.add(Warning, "LocalClock", fmt.Sprintf("the clock of this computer is %s ahead of the API server's", ahead.Round(time.Second)), remedy)
 	default:
 		i.ok("LocalClock", "this computer and the API server have the same time")
