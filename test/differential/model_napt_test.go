@@ -56,16 +56,8 @@ func (m *model) mapped(table uint32, f flow) (netip.AddrPort, bool) {
 
 // occupied tells whether a flow may not have an outside address and port, as others have it or had it a short while ago.
 func (m *model) occupied(table uint32, f flow, at netip.AddrPort) bool {
-	if rest := time.Duration(m.p.GetTables()[table].GetPortRestMs()) * time.Millisecond; rest > 0 && ported(f.proto) {
-		end := endpoint{proto: f.proto, at: at}
-		if until, rested := m.tables[table].used[end]; rested && m.now-until < rest {
-			return true
-		}
-		for _, b := range m.tables[table].inside {
-			if b.proto == f.proto && b.out == at && m.now-m.expiry(b) < rest {
-				return true
-			}
-		}
+	if m.rests(table, f, at) {
+		return true
 	}
 	if !ported(f.proto) || !m.shares(table) {
 		b := m.tables[table].outside[m.endpointOf(table, f.proto, at, f.remote)]
@@ -77,6 +69,21 @@ func (m *model) occupied(table uint32, f flow, at netip.AddrPort) bool {
 		}
 	}
 	return false
+}
+
+// rests tells whether an outside address and port was another mapping's a short while ago. One that comes back may have its own again.
+func (m *model) rests(table uint32, f flow, at netip.AddrPort) bool {
+	rest := time.Duration(m.p.GetTables()[table].GetPortRestMs()) * time.Millisecond
+	if rest == 0 || !ported(f.proto) {
+		return false
+	}
+	last := m.tables[table].used[endpoint{proto: f.proto, at: at}]
+	for _, b := range m.tables[table].inside {
+		if b.proto == f.proto && b.out == at && (last == nil || m.expiry(b) > m.expiry(last)) {
+			last = b
+		}
+	}
+	return last != nil && m.now-m.expiry(last) < rest && last.flow != f && !(m.shares(table) && m.alike(table, last, f))
 }
 
 // paired tells whether a flow with ports may have an outside address, as far as its host has one.
@@ -144,7 +151,7 @@ type bindings struct {
 	inside  map[flow]*binding
 	outside map[endpoint]*binding
 	cursor  int
-	used    map[endpoint]time.Duration // until when ports were of bindings that are not kept
+	used    map[endpoint]*binding // the last of a port's bindings that are not kept
 }
 
 // connection is what a binding knows of TCP: whether it was answered from outside, whether inside acknowledged that, whether it ends;
@@ -395,7 +402,9 @@ func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 	for _, was := range []*binding{wasFlow, wasOut} {
 		if was != nil {
 			end := endpoint{proto: was.proto, at: was.out}
-			t.used[end] = max(t.used[end], m.expiry(was))
+			if last := t.used[end]; last == nil || m.expiry(last) <= m.expiry(was) {
+				t.used[end] = was
+			}
 		}
 	}
 	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}

@@ -68,7 +68,7 @@ type shot struct {
 func newModel(p *programpb.Program, links []graph.Interface) *model {
 	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
-		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}, used: map[endpoint]time.Duration{}})
+		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}, used: map[endpoint]*binding{}})
 	}
 	return m
 }

@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
 // pod is the chain's pod, nil while there is none.
@@ -91,6 +95,25 @@ func TestPacketsFlowOnWithoutTheAgent(t *testing.T) {
 	})
 	w.waitReady(30 * time.Second)
 	load.lossless("the agent was killed")
+}
+
+// An agent that gets no processor time answers nobody. The kubelet says so of it, and that the engine is well.
+func TestTheStatusTellsAnAgentThatIsSilentFromAnEngineThatIs(t *testing.T) {
+	w := begin(t)
+	w.edge()
+	load := w.send(25 * time.Second)
+	agent := firstProcess(t, w.container(podName, "agent"))
+	if err := syscall.Kill(agent, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	goesOn := func() { _ = syscall.Kill(agent, syscall.SIGCONT) }
+	t.Cleanup(goesOn)
+	w.eventually("the agent is said to be silent", 20*time.Second, func() error {
+		return w.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAgentNotReady)
+	})
+	goesOn()
+	w.waitReady(30 * time.Second)
+	load.lossless("the agent was stopped")
 }
 
 func TestACrashedEngineGetsItsProgramAgain(t *testing.T) {
