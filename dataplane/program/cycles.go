@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // edge leads from a segment to one that classifies again.
@@ -51,8 +52,8 @@ func checkCycles(p *programpb.Program) error {
 func edgeOf(l *programpb.Leg, to int) edge {
 	e := edge{to: to}
 	for _, o := range l.GetOps() {
-		if row, _ := operationOf(o); row.ttl != nil {
-			lowers, raises := row.ttl(o)
+		if known, _ := rule.OperationOf(o); known.TTL != nil {
+			lowers, raises := known.TTL(o)
 			e.lowers, e.raises = e.lowers || lowers, e.raises || raises
 		}
 	}

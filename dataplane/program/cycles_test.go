@@ -1,4 +1,4 @@
-package program
+package program_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -24,7 +25,7 @@ type arc struct {
 
 // connected is a program of n segments and the arcs between them.
 func connected(n int, arcs ...arc) *programpb.Program {
-	p := &programpb.Program{Schema: SchemaVersion, LongestWay: 1, Chain: "c"}
+	p := &programpb.Program{Schema: program.SchemaVersion, LongestWay: 1, Chain: "c"}
 	for i := range n {
 		p.Segments = append(p.Segments, &programpb.Segment{
 			Name: fmt.Sprint("s", i), Table: &programpb.Table{Classes: []uint32{0}},
@@ -52,7 +53,7 @@ func TestSegmentsMayLeadBackToEachOtherWhereTheTTLFalls(t *testing.T) {
 		"a cycle of which all edges lower it":    connected(3, arc{0, 1, down}, arc{1, 2, down}, arc{2, 0, down}),
 		"lowered twice on the way, added nought": connected(1, arc{0, 0, []*programpb.Op{addTTL(0), addTTL(-1), addTTL(-3)}}),
 	} {
-		if err := Validate(p); err != nil {
+		if err := program.Validate(p); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestACycleThatTheTTLDoesNotEndIsRefusedWithItsSegments(t *testing.T) {
 		"by segments[1] (s1), segments[2] (s2), and the TTL is not lowered": connected(4, arc{0, 1, []*programpb.Op{addTTL(0)}}, arc{1, 2, nil},
 			arc{2, 0, nil}, arc{2, 3, down}, arc{3, 0, down}),
 	} {
-		if err := Validate(p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := program.Validate(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
@@ -93,7 +94,7 @@ func TestCyclesAreJudgedAsByTryingEveryWay(t *testing.T) {
 			}
 			arcs = append(arcs, a)
 		}
-		err := Validate(connected(n, arcs...))
+		err := program.Validate(connected(n, arcs...))
 		if want := endlessByTrial(n, arcs); (err != nil) != want {
 			t.Fatalf("%v: refused %v, want %v (%v)", arcs, err != nil, want, err)
 		}
@@ -144,18 +145,21 @@ func endlessByTrial(n int, arcs []arc) bool {
 }
 
 func TestManySegmentsInARowAreJudgedWithoutRecursion(t *testing.T) {
-	p := &programpb.Program{Schema: SchemaVersion, LongestWay: 1, Segments: make([]*programpb.Segment, 200_000)}
+	p := &programpb.Program{Schema: program.SchemaVersion, LongestWay: 1, Segments: make([]*programpb.Segment, 200_000)}
 	for i := range p.Segments {
 		next := &programpb.Leg{Ops: []*programpb.Op{addTTL(-1)}, Outcome: &programpb.Leg_Segment{Segment: uint32((i + 1) % len(p.Segments))}}
-		p.Segments[i] = &programpb.Segment{Classes: []*programpb.Class{{Legs: []*programpb.Leg{next}}}}
+		p.Segments[i] = &programpb.Segment{
+			Table:   &programpb.Table{Classes: []uint32{0}},
+			Classes: []*programpb.Class{{Legs: []*programpb.Leg{next}}},
+		}
 	}
-	if err := checkCycles(p); err != nil {
+	if err := program.Validate(p); err != nil {
 		t.Errorf("a cycle that lowers the TTL everywhere: %v", err)
 	}
 	for _, s := range p.Segments {
 		s.Classes[0].Legs[0].Ops = nil
 	}
-	if err := checkCycles(p); err == nil || !strings.Contains(err.Error(), "199995 more") {
+	if err := program.Validate(p); err == nil || !strings.Contains(err.Error(), "199995 more") {
 		t.Errorf("got %v, want the cycle refused", err)
 	}
 }

@@ -1,13 +1,13 @@
 package program
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // End is how packets of a leg end. The first end that holds the packet says how.
@@ -46,20 +46,19 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 		ends = []End{{Drop: Reason(p, o.Drop)}} // unless what is done to it first drops it
 	case *programpb.Leg_Generator:
 		ends = answers(p.GetGenerators()[o.Generator])
-	case *programpb.Leg_StateReturn:
-		ends = []End{{Unless: []string{"nat-no-binding"}}}
 	case *programpb.Leg_Output:
 		ends = exits(p, segment, l, p.GetInterfaces()[o.Output])
 	default:
-		ends = []End{{}}
+		known, _ := rule.OutcomeOf(l)
+		ends = []End{{Unless: known.Unless}}
 	}
 	var may []string
 	for _, op := range l.GetOps() {
-		row, _ := operationOf(op)
-		if row.unless == nil {
+		known, _ := rule.OperationOf(op)
+		if known.Unless == nil {
 			continue
 		}
-		for _, reason := range row.unless(p, op) {
+		for _, reason := range known.Unless(p, op) {
 			if !slices.Contains(may, reason) {
 				may = append(may, reason)
 			}
@@ -73,23 +72,23 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 
 // exits are the ends at an interface.
 func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []End {
-	x := exit{p: p, hop: fresh(p, segment)}
+	x := rule.Exit{Hop: fresh(p, segment)}
 	for _, op := range l.GetOps() {
-		if row, _ := operationOf(op); row.leaves != nil {
-			row.leaves(&x, op)
+		if known, _ := rule.OperationOf(op); known.Leaves != nil {
+			known.Leaves(p, &x, op)
 		}
 	}
 	var ends []End
 	var before []string // why a packet may be dropped before its tag is looked at
 	out := End{Unless: atTheExit}
-	if net := netip.PrefixFrom(address(i.GetAddress()), int(i.GetPrefixLen())).Masked(); i.GetGateway() == 0 && !x.via {
+	if net := netip.PrefixFrom(rule.Address(i.GetAddress()), int(i.GetPrefixLen())).Masked(); i.GetGateway() == 0 && !x.Via {
 		far := ipv4.Subtract(headerspace.Prefix(net))
 		switch {
-		case x.dst != nil && net.Contains(*x.dst), far.IsEmpty():
-		case !x.hop, x.dst == nil && x.redirected: // an earlier segment may have noted one; state tells the destination
+		case x.Dst != nil && net.Contains(*x.Dst), far.IsEmpty():
+		case !x.Hop, x.Dst == nil && x.Redirected: // an earlier segment may have noted one; state tells the destination
 			before = []string{"no-next-hop"}
 			out.Unless = append(before, atTheExit...)
-		case x.dst != nil:
+		case x.Dst != nil:
 			return []End{{Drop: "no-next-hop"}}
 		default:
 			ends = append(ends, End{When: oneOf(headerspace.Filter{}.With(headerspace.Dst, far)), Words: "not to " + net.String(), Drop: "no-next-hop"})
@@ -101,14 +100,14 @@ func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []
 		allowed = allowed.Union(headerspace.Of(uint64(v)))
 	}
 	switch {
-	case x.vlan != nil && !allowed.Contains(*x.vlan):
+	case x.VLAN != nil && !allowed.Contains(*x.VLAN):
 		return append(ends, End{Drop: "vlan-unknown", Unless: before})
-	case x.vlan == nil && tagged(p):
+	case x.VLAN == nil && tagged(p):
 		others := headerspace.Full(headerspace.VLAN).Subtract(allowed)
 		ends = append(ends, End{
 			When: oneOf(headerspace.Filter{}.With(headerspace.VLAN, others)), Words: "vlan " + others.Format(headerspace.VLAN), Drop: "vlan-unknown", Unless: before,
 		})
-	case x.vlan == nil: // a function before may have put a tag on
+	case x.VLAN == nil: // a function before may have put a tag on
 		out.Unless = append([]string{"vlan-unknown"}, out.Unless...)
 	}
 	return append(ends, out)
@@ -122,29 +121,6 @@ func tagged(p *Program) bool {
 		}
 	}
 	return false
-}
-
-// exit is what is known of packets behind a leg's operations.
-type exit struct {
-	p    *Program
-	hop  bool // whether a next hop is noted is known: via
-	via  bool
-	dst  *netip.Addr
-	vlan *headerspace.Value
-	// redirected packets may have got another destination by state.
-	redirected bool
-}
-
-func (x *exit) set(s *programpb.SetField) {
-	switch s.GetField() {
-	case programpb.Field_DST:
-		a := address(s.GetValue())
-		x.dst = &a
-	case programpb.Field_VLAN:
-		v := headerspace.V(uint64(s.GetValue()))
-		x.vlan = &v
-	default:
-	}
 }
 
 var ipv4 = headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
@@ -162,12 +138,6 @@ func fresh(p *Program, segment int) bool {
 		}
 	}
 	return false
-}
-
-func address(a uint32) netip.Addr {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], a)
-	return netip.AddrFrom4(b)
 }
 
 // Reason is a drop reason's name, as users see it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Limits of what a FIB is built from.
@@ -51,14 +52,14 @@ func ReadFIBSource(p *programpb.Program, i int) (*fib.Source, error) {
 	}
 	out := &fib.Source{}
 	for _, n := range from.GetNumber() {
-		if err := atMost(at, "number", n, f.GetNextHops()); err != nil {
+		if err := rule.AtMost(at, "number", n, f.GetNextHops()); err != nil {
 			return nil, err
 		}
 		out.Numbers = append(out.Numbers, uint16(n))
 	}
 	for k, a := range from.GetAddress() {
 		length, origin := from.GetLength()[k], from.GetOrigin()[k]
-		if err := first(atMost(at, "length", length, 32), index(at, "origin", origin, origins)); err != nil {
+		if err := rule.First(rule.AtMost(at, "length", length, 32), rule.Index(at, "origin", origin, origins)); err != nil {
 			return nil, err
 		}
 		r := fib.Route{Addr: a, Bits: uint8(length), Origin: uint16(origin)}
@@ -68,7 +69,7 @@ func ReadFIBSource(p *programpb.Program, i int) (*fib.Source, error) {
 		out.Own = append(out.Own, r)
 	}
 	for _, t := range from.GetTexts() {
-		if err := index(at, "origin", t.GetOrigin(), origins); err != nil {
+		if err := rule.Index(at, "origin", t.GetOrigin(), origins); err != nil {
 			return nil, err
 		}
 		if n := len(t.GetSha256()); n != 32 || len(t.GetUrl()) > maxURL {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	_ "github.com/sinter-nfv/sinter/dataplane/module/all/rules" // those of every function
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 

@@ -1,4 +1,4 @@
-package program
+package program_test
 
 import (
 	"bytes"
@@ -8,78 +8,35 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule/ruletest"
 )
 
-// sample is a small program that uses every part of the schema once.
-func sample() *programpb.Program {
-	drop := &programpb.Leg{Outcome: &programpb.Leg_Drop{Drop: &programpb.Drop{Reason: &programpb.Drop_Chain{Chain: 0}}}}
-	whole := func(class uint32) *programpb.Table { return &programpb.Table{Classes: []uint32{class}} }
-	return &programpb.Program{
-		Schema: SchemaVersion, LongestWay: 4,
-		Chain: "edge",
-		Interfaces: []*programpb.Interface{
-			{Name: "in", Address: 0x0a000001, PrefixLen: 24, Mtu: 1500, Neighbors: []*programpb.Neighbor{{Address: 0x0a000002, Mac: make([]byte, 6)}}},
-			{Name: "out", Address: 0xc0000201, PrefixLen: 24, Mtu: 1500, Mac: make([]byte, 6), Segment: 1},
-		},
-		Tables:     []*programpb.StateTable{{Name: "nat", Pool: []*programpb.AddressRange{{First: 0xc0000210, Last: 0xc0000211}}, PortMin: 1024, PortMax: 65535, MaxSessions: 10}},
-		Runs:       []*programpb.Run{{Name: "nat", Table: 0, Segment: 2}},
-		Generators: []*programpb.Generator{{Name: "ttl", Type: 11, Segment: 2}},
-		Counters:   []string{"seen"},
-		Reasons:    []string{"denied"},
-		Segments: []*programpb.Segment{
-			{
-				Name: "in", TtlFloor: 2, Low: whole(1),
-				Table: &programpb.Table{
-					Dims:     []programpb.Field{programpb.Field_SRC, programpb.Field_DPORT},
-					Bounds:   []uint32{0x0a000000, 0x0affffff, 0, 1023, 0, 0xffffffff, 0, 65536},
-					Bits:     []*programpb.BitSet{{Field: programpb.Field_PROTO, Ranges: []uint32{6, 6, 17, 17}}},
-					Required: []uint64{1, 0},
-					Classes:  []uint32{0, 1},
-				},
-				Classes: []*programpb.Class{
-					{Legs: []*programpb.Leg{{
-						Ops: []*programpb.Op{
-							{Op: &programpb.Op_AddTtl{AddTtl: -1}},
-							{Op: &programpb.Op_StateForward{StateForward: 0}},
-							{Op: &programpb.Op_Set{Set: &programpb.SetField{Field: programpb.Field_DSCP, Value: 46}}},
-							{Op: &programpb.Op_NextHop{NextHop: 0xc0000202}},
-						},
-						Outcome: &programpb.Leg_Output{Output: 1}, Counters: []uint32{0},
-					}}},
-					{Legs: []*programpb.Leg{drop}},
-				},
-			},
-			{Name: "out", Table: whole(0), Classes: []*programpb.Class{{Legs: []*programpb.Leg{{Outcome: &programpb.Leg_StateReturn{}}}}}},
-			{Name: "back", Table: whole(0), Classes: []*programpb.Class{{Legs: []*programpb.Leg{{Outcome: &programpb.Leg_Output{}}}}}},
-		},
-	}
-}
-
 func TestAProgramSurvivesEncodingAndItsBytesAreAlwaysTheSame(t *testing.T) {
-	a, err := Encode(sample())
+	a, err := program.Encode(ruletest.Sample())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := Encode(sample())
-	if !bytes.Equal(a, b) || Hash(a) != Hash(b) {
+	b, _ := program.Encode(ruletest.Sample())
+	if !bytes.Equal(a, b) || program.Hash(a) != program.Hash(b) {
 		t.Error("two encodings of one program differ")
 	}
-	p, err := Decode(a)
+	p, err := program.Decode(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !proto.Equal(p, sample()) {
-		t.Errorf("decoded %v, want %v", p, sample())
+	if !proto.Equal(p, ruletest.Sample()) {
+		t.Errorf("decoded %v, want %v", p, ruletest.Sample())
 	}
 }
 
 func TestAProgramOfAnotherReleaseIsRefusedWithTheWayOut(t *testing.T) {
-	p := sample()
+	p := ruletest.Sample()
 	p.Schema = 7
-	b, _ := Encode(p)
-	_, err := Decode(b)
-	var schema *SchemaError
+	b, _ := program.Encode(p)
+	_, err := program.Decode(b)
+	var schema *program.SchemaError
 	if !errors.As(err, &schema) || schema.Schema != 7 {
 		t.Fatalf("got %v, want a SchemaError", err)
 	}
@@ -90,7 +47,7 @@ func TestAProgramOfAnotherReleaseIsRefusedWithTheWayOut(t *testing.T) {
 }
 
 func TestBytesThatAreNoProgramAreRefused(t *testing.T) {
-	if _, err := Decode([]byte("apiVersion: v1")); err == nil {
+	if _, err := program.Decode([]byte("apiVersion: v1")); err == nil {
 		t.Error("YAML was taken for a program")
 	}
 }
@@ -141,9 +98,9 @@ func TestValidateNamesThePlaceOfWhatDoesNotFit(t *testing.T) {
 		}, "segments[2] (back): leads back to itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := sample()
+			p := ruletest.Sample()
 			c.damage(p)
-			if err := Validate(p); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := program.Validate(p); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
 		})
@@ -151,22 +108,22 @@ func TestValidateNamesThePlaceOfWhatDoesNotFit(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	b, err := Encode(sample())
+	b, err := program.Encode(ruletest.Sample())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Decode(b)
+		p, err := program.Decode(b)
 		if err != nil {
 			return
 		}
-		again, err := Encode(p)
+		again, err := program.Encode(p)
 		if err != nil {
 			t.Fatalf("a decoded program cannot be encoded: %v", err)
 		}
-		if _, err := Decode(again); err != nil {
+		if _, err := program.Decode(again); err != nil {
 			t.Fatalf("an encoded program cannot be decoded: %v", err)
 		}
 	})

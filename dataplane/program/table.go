@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // dims are the fields that a box may give a range for.
@@ -32,7 +33,7 @@ func table(at string, t *programpb.Table, classes int, fib bool) error {
 	}
 	for i, c := range t.GetClasses() {
 		if uint64(c) >= uint64(classes) {
-			return index(at, fmt.Sprintf("classes[%d]", i), c, classes)
+			return rule.Index(at, fmt.Sprintf("classes[%d]", i), c, classes)
 		}
 	}
 	if err := tableDims(at, t); err != nil {

@@ -1,20 +1,19 @@
 package program
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Limits of a program; the engine has the same (sn_program.h).
 const (
 	MaxInterfaces = 64
-	MaxTables     = 256 // of state
-	MaxRuns       = 1024
+	MaxTables     = 256   // of state
 	MaxLegs       = 64    // of a class
 	MaxOps        = 256   // of a leg
 	MaxCounters   = 65535 // of a leg
@@ -45,14 +44,12 @@ func Validate(p *programpb.Program) error {
 	v := validator{p}
 	for _, check := range []func() error{
 		v.counts,
-		func() error { return each(p.GetInterfaces(), v.iface) },
-		func() error { return each(p.GetTables(), v.stateTable) },
-		func() error { return each(p.GetSubscribers(), v.subscribers) },
-		func() error { return each(p.GetRuns(), v.run) },
-		func() error { return each(p.GetGenerators(), v.generator) },
-		func() error { return each(p.GetObservations(), v.observation) },
-		func() error { return each(p.GetFibs(), v.fib) },
-		func() error { return each(p.GetSegments(), v.segment) },
+		func() error { return rule.Each(p.GetInterfaces(), v.iface) },
+		func() error { return rule.Each(p.GetTables(), v.stateTable) },
+		func() error { return rule.Check(p) },
+		func() error { return rule.Each(p.GetGenerators(), v.generator) },
+		func() error { return rule.Each(p.GetFibs(), v.fib) },
+		func() error { return rule.Each(p.GetSegments(), v.segment) },
 		func() error { return checkCycles(p) },
 	} {
 		if err := check(); err != nil {
@@ -68,16 +65,11 @@ func (v validator) counts() error {
 	if len(v.p.GetSegments()) == 0 {
 		return errors.New("segments: there are none, want at least one")
 	}
-	return first(
-		count("interfaces", len(v.p.GetInterfaces()), MaxInterfaces),
-		count("tables", len(v.p.GetTables()), MaxTables),
-		count("runs", len(v.p.GetRuns()), MaxRuns),
-		count("fibs", len(v.p.GetFibs()), MaxFIBs),
-		count("observations", len(v.p.GetObservations()), maxObservations),
-		distinct("tables", v.p.GetTables()),
-		distinct("runs", v.p.GetRuns()),
-		count("subscribers", len(v.p.GetSubscribers()), MaxSubscriberSets),
-		distinct("subscribers", v.p.GetSubscribers()),
+	return rule.First(
+		rule.Count("interfaces", len(v.p.GetInterfaces()), MaxInterfaces),
+		rule.Count("tables", len(v.p.GetTables()), MaxTables),
+		rule.Count("fibs", len(v.p.GetFibs()), MaxFIBs),
+		rule.Distinct("tables", v.p.GetTables()),
 	)
 }
 
@@ -102,9 +94,9 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 			return fmt.Errorf("%s: neighbors[%d]: mac has %d bytes, want 6", at, j, l)
 		}
 	}
-	if err := first(
-		atMost(at, "prefix_len", n.GetPrefixLen(), 32),
-		index(at, "segment", n.GetSegment(), len(v.p.GetSegments())),
+	if err := rule.First(
+		rule.AtMost(at, "prefix_len", n.GetPrefixLen(), 32),
+		rule.Index(at, "segment", n.GetSegment(), len(v.p.GetSegments())),
 	); err != nil {
 		return err
 	}
@@ -133,58 +125,7 @@ var sourceReasons = []programpb.DropReason{
 }
 
 func (v validator) stateTable(i int, t *programpb.StateTable) error {
-	return kindOf(t).check(v, fmt.Sprintf("tables[%d] (%s)", i, t.GetName()), t)
-}
-
-func naptTable(at string, t *programpb.StateTable) error {
-	if len(t.GetPool()) == 0 {
-		return fmt.Errorf("%s: pool is empty", at)
-	}
-	for j, r := range t.GetPool() {
-		if r.GetFirst() > r.GetLast() {
-			return fmt.Errorf("%s: pool[%d] is %#x-%#x, want an ascending range", at, j, r.GetFirst(), r.GetLast())
-		}
-	}
-	if a, twice := heldTwice(t.GetPool()); twice {
-		return fmt.Errorf("%s: pool holds %#x twice, want disjoint ranges", at, a)
-	}
-	if t.GetPortMin() > t.GetPortMax() || t.GetPortMax() > 65535 {
-		return fmt.Errorf("%s: ports are %d-%d, want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
-	}
-	if m := t.GetMapping(); m < 0 || m > programpb.Dependence_ENDPOINT_INDEPENDENT {
-		return fmt.Errorf("%s: mapping is %d, want 0..%d", at, m, programpb.Dependence_ENDPOINT_INDEPENDENT)
-	}
-	if ms := t.GetPortRestMs(); ms > maxIdleMs {
-		return fmt.Errorf("%s: port_rest_ms is %d, want at most %d", at, ms, maxIdleMs)
-	}
-	if f := t.GetFiltering(); f < 0 || f > t.GetMapping() {
-		return fmt.Errorf("%s: filtering is %d, want at most the mapping, which is %d", at, f, t.GetMapping())
-	}
-	return each(t.GetReserved(), func(j int, r *programpb.ReservedPorts) error {
-		return reservedPorts(fmt.Sprintf("%s: reserved[%d]", at, j), r)
-	})
-}
-
-// heldTwice is an address that two ranges hold.
-func heldTwice(pool []*programpb.AddressRange) (uint32, bool) {
-	pool = slices.SortedFunc(slices.Values(pool), func(a, b *programpb.AddressRange) int { return cmp.Compare(a.GetFirst(), b.GetFirst()) })
-	for i := 1; i < len(pool); i++ {
-		if pool[i].GetFirst() <= pool[i-1].GetLast() {
-			return pool[i].GetFirst(), true
-		}
-	}
-	return 0, false
-}
-
-func (v validator) run(i int, r *programpb.Run) error {
-	at := fmt.Sprintf("runs[%d] (%s)", i, r.GetName())
-	return first(
-		v.napt(at, "table", r.GetTable()),
-		index(at, "segment", r.GetSegment(), len(v.p.GetSegments())),
-		count(at+": single", len(r.GetSingle()), MaxRuns),
-		each(r.GetSingle(), func(j int, run uint32) error { return index(at, fmt.Sprintf("single[%d]", j), run, len(v.p.GetRuns())) }),
-		atMost(at, "subscribers", r.GetSubscribers(), uint32(len(v.p.GetSubscribers()))),
-	)
+	return rule.StateKindOf(t).Check(v.p, fmt.Sprintf("tables[%d] (%s)", i, t.GetName()), t)
 }
 
 func (v validator) generator(i int, g *programpb.Generator) error {
@@ -192,10 +133,10 @@ func (v validator) generator(i int, g *programpb.Generator) error {
 	if _, ok := programpb.Generator_Kind_name[int32(g.GetKind())]; !ok {
 		return fmt.Errorf("%s: kind %d is unknown", at, g.GetKind())
 	}
-	return first(
-		atMost(at, "type", g.GetType(), 255),
-		atMost(at, "code", g.GetCode(), 255),
-		index(at, "segment", g.GetSegment(), len(v.p.GetSegments())),
+	return rule.First(
+		rule.AtMost(at, "type", g.GetType(), 255),
+		rule.AtMost(at, "code", g.GetCode(), 255),
+		rule.Index(at, "segment", g.GetSegment(), len(v.p.GetSegments())),
 	)
 }
 
@@ -204,7 +145,7 @@ func (v validator) fib(i int, f *programpb.Fib) error {
 	if n := len(f.GetHash()); n != sha256.Size {
 		return fmt.Errorf("%s: hash has %d bytes, want %d", at, n, sha256.Size)
 	}
-	return atMost(at, "next_hops", f.GetNextHops(), MaxNextHops)
+	return rule.AtMost(at, "next_hops", f.GetNextHops(), MaxNextHops)
 }
 
 func (v validator) segment(i int, s *programpb.Segment) error {
@@ -213,8 +154,8 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 		return fmt.Errorf("%s: fib is %d, but there are only %d", at, s.GetFib(), len(v.p.GetFibs()))
 	}
 	fib := s.GetFib() > 0
-	if err := first(
-		atMost(at, "ttl_floor", s.GetTtlFloor(), 256),
+	if err := rule.First(
+		rule.AtMost(at, "ttl_floor", s.GetTtlFloor(), 256),
 		table(at+": table", s.GetTable(), len(s.GetClasses()), fib),
 	); err != nil {
 		return err
@@ -224,133 +165,39 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 			return err
 		}
 	}
-	return each(s.GetClasses(), func(j int, c *programpb.Class) error {
+	return rule.Each(s.GetClasses(), func(j int, c *programpb.Class) error {
 		if n := len(c.GetLegs()); n < 1 || n > MaxLegs {
 			return fmt.Errorf("%s: classes[%d]: has %d legs, want 1..%d", at, j, n, MaxLegs)
 		}
-		return each(c.GetLegs(), func(k int, l *programpb.Leg) error {
+		return rule.Each(c.GetLegs(), func(k int, l *programpb.Leg) error {
 			return v.leg(fmt.Sprintf("%s: classes[%d].legs[%d]", at, j, k), l)
 		})
 	})
 }
 
 func (v validator) leg(at string, l *programpb.Leg) error {
-	if err := first(has(at, "ops", len(l.GetOps()), MaxOps), has(at, "counters", len(l.GetCounters()), MaxCounters)); err != nil {
+	if err := rule.First(rule.Has(at, "ops", len(l.GetOps()), MaxOps), rule.Has(at, "counters", len(l.GetCounters()), MaxCounters)); err != nil {
 		return err
 	}
-	if err := each(l.GetOps(), func(i int, o *programpb.Op) error {
+	if err := rule.Each(l.GetOps(), func(i int, o *programpb.Op) error {
 		return v.op(fmt.Sprintf("%s.ops[%d]", at, i), o)
 	}); err != nil {
 		return err
 	}
 	for i, c := range l.GetCounters() {
-		if err := index(at, fmt.Sprintf("counters[%d]", i), c, len(v.p.GetCounters())); err != nil {
+		if err := rule.Index(at, fmt.Sprintf("counters[%d]", i), c, len(v.p.GetCounters())); err != nil {
 			return err
 		}
 	}
-	switch o := l.GetOutcome().(type) {
-	case *programpb.Leg_Output:
-		return index(at, "output", o.Output, len(v.p.GetInterfaces()))
-	case *programpb.Leg_Drop:
-		return v.drop(at, o.Drop)
-	case *programpb.Leg_Generator:
-		return index(at, "generator", o.Generator, len(v.p.GetGenerators()))
-	case *programpb.Leg_Segment:
-		return index(at, "segment", o.Segment, len(v.p.GetSegments()))
-	case *programpb.Leg_StateReturn:
-		return v.napt(at, "state_return", o.StateReturn)
-	case *programpb.Leg_Track:
-		return v.track(at, o.Track)
+	if known, ok := rule.OutcomeOf(l); ok {
+		return known.Check(v.p, at, l)
 	}
 	return fmt.Errorf("%s: has no outcome", at)
 }
 
-func (v validator) drop(at string, d *programpb.Drop) error {
-	switch r := d.GetReason().(type) {
-	case *programpb.Drop_Chain:
-		return index(at, "drop.chain", r.Chain, len(v.p.GetReasons()))
-	case *programpb.Drop_Builtin:
-		if _, ok := programpb.DropReason_name[int32(r.Builtin)]; ok && r.Builtin != programpb.DropReason_DROP_NONE {
-			return nil
-		}
-		return fmt.Errorf("%s: drop.builtin %d is no drop reason", at, r.Builtin)
-	}
-	return fmt.Errorf("%s: drop has no reason", at)
-}
-
 func (v validator) op(at string, o *programpb.Op) error {
-	if row, ok := operationOf(o); ok {
-		return row.check(v, at, o)
+	if known, ok := rule.OperationOf(o); ok {
+		return known.Check(v.p, at, o)
 	}
 	return fmt.Errorf("%s: is empty", at)
-}
-
-func setField(at string, s *programpb.SetField) error {
-	limit := FieldMax(s.GetField())
-	switch s.GetField() {
-	case programpb.Field_VLAN, programpb.Field_SRC, programpb.Field_DST, programpb.Field_DSCP, programpb.Field_TTL:
-		return atMost(at, "set "+s.GetField().String(), s.GetValue(), limit)
-	case programpb.Field_SPORT, programpb.Field_DPORT: // a port cannot be made absent
-		return atMost(at, "set "+s.GetField().String(), s.GetValue(), limit-1)
-	default:
-		return fmt.Errorf("%s: field %s cannot be set: want VLAN, SRC, DST, DSCP, TTL, SPORT or DPORT", at, s.GetField())
-	}
-}
-
-func count(at string, n, limit int) error {
-	if n <= limit {
-		return nil
-	}
-	return fmt.Errorf("%s: there are %d, want at most %d", at, n, limit)
-}
-
-func has(at, what string, n, limit int) error {
-	if n <= limit {
-		return nil
-	}
-	return fmt.Errorf("%s: has %d %s, want at most %d", at, n, what, limit)
-}
-
-// distinct refuses two of one name: state is kept by it over a swap.
-func distinct[T interface{ GetName() string }](field string, list []T) error {
-	seen := map[string]int{}
-	for i, x := range list {
-		if j, ok := seen[x.GetName()]; ok {
-			return fmt.Errorf("%s[%d] (%s): name is that of %s[%d], want names that differ", field, i, x.GetName(), field, j)
-		}
-		seen[x.GetName()] = i
-	}
-	return nil
-}
-
-func index(at, field string, i uint32, n int) error {
-	if uint64(i) < uint64(n) {
-		return nil
-	}
-	return fmt.Errorf("%s: %s is %d, but there are only %d", at, field, i, n)
-}
-
-func atMost(at, field string, v, limit uint32) error {
-	if v <= limit {
-		return nil
-	}
-	return fmt.Errorf("%s: %s is %d, want at most %d", at, field, v, limit)
-}
-
-func each[T any](list []T, check func(int, T) error) error {
-	for i, x := range list {
-		if err := check(i, x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// room is packages that are on the same level. A path that ends in "/..." is a folder's packages.
+// room is packages that are on the same level. A path that ends in "/..." is a folder's packages; "*" is any one folder.
 type room struct {
 	name  string
 	paths []string
@@ -20,13 +20,13 @@ var rooms = []room{
 	}},
 	{"api", []string{"api/..."}},
 	{"compiler", []string{
-		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/program",
-		"dataplane/synth/...", "dataplane/tables",
+		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/module/*/rules", "dataplane/program",
+		"dataplane/program/rule", "dataplane/synth/...", "dataplane/tables",
 	}},
 	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/footprint", "dataplane/health", "dataplane/ipfix"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
-	{"tests", []string{"charts", "config/...", "hack/...", "test/..."}},
+	{"tests", []string{"charts", "config/...", "dataplane/module/*/rules/examples", "dataplane/program/rule/ruletest", "hack/...", "test/..."}},
 }
 
 // apart are packages that know nothing of others, not even through a third.
@@ -66,7 +66,11 @@ func level(path string) int {
 func in(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		folder, all := strings.CutSuffix(p, "/...")
-		return path == folder || all && strings.HasPrefix(path, folder+"/")
+		want, have := strings.Split(folder, "/"), strings.Split(path, "/")
+		if len(have) < len(want) || len(have) > len(want) && !all {
+			return false
+		}
+		return slices.EqualFunc(want, have[:len(want)], func(w, h string) bool { return w == "*" || w == h })
 	})
 }
 

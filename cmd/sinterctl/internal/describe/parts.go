@@ -31,7 +31,7 @@ func Parts(p *programpb.Program) []Part {
 		}
 	}
 	for _, r := range p.GetRuns() {
-		limits := program.SubscribersText(p, r)
+		limits := subscribers(p, r)
 		if limits != "" {
 			limits = "; " + limits
 		}
@@ -47,6 +47,15 @@ func Parts(p *programpb.Program) []Part {
 	}
 	add("limits", fmt.Sprintf("%d ICMP errors per second (0: any number)", p.GetIcmpRate()))
 	return parts
+}
+
+// subscribers is in words what one subscriber of a run may have; empty: as much as there is.
+func subscribers(p *programpb.Program, r *programpb.Run) string {
+	if r.GetSubscribers() == 0 {
+		return ""
+	}
+	s := p.GetSubscribers()[r.GetSubscribers()-1]
+	return fmt.Sprintf("at most %d sessions and %d ports per /%d", s.GetMaxSessions(), s.GetMaxPorts(), s.GetPrefixLen())
 }
 
 // answer is the name that users see of a kind of answer.

@@ -1,11 +1,13 @@
-package program
+// Package rules has the rules of inspectors in packet programs: an operation that looks into packets, and tables of rules and
+// streams.
+package rules
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Limits of inspectors; the engine has the same (kind/inspect/sn_inspect.c).
@@ -19,61 +21,61 @@ const (
 	maxInspectKnown      = 1 << 24
 )
 
+// inspectors are the tables of streams, with the rules.
+var inspectors = &rule.StateKind{
+	Name:   "inspector",
+	Wanted: "an inspector's",
+	Claims: func(t *programpb.StateTable) bool { return t.GetInspector() != nil },
+	Check:  inspector,
+	Text:   inspectorText,
+	Holds:  "streams, and counts of rules",
+}
+
 func init() {
-	operations[reflect.TypeFor[*programpb.Op_Inspect]()] = operation{
-		kind: State,
-		check: func(v validator, at string, o *programpb.Op) error {
-			i := o.GetInspect().GetTable()
-			if err := index(at, "inspect.table", i, len(v.p.GetTables())); err != nil {
-				return err
-			}
-			if t := v.p.GetTables()[i]; t.GetInspector() == nil {
-				return fmt.Errorf("%s: inspect.table is %d (%s), which is of kind %s, want an inspector's", at, i, t.GetName(), kindOf(t).name)
-			}
-			return nil
+	rule.RegisterState(inspectors)
+	rule.RegisterOperation[*programpb.Op_Inspect](rule.Operation{
+		Kind: rule.State,
+		Check: func(p *programpb.Program, at string, o *programpb.Op) error {
+			return inspectors.Index(p, at, "inspect.table", o.GetInspect().GetTable())
 		},
-		text: func(p *Program, o *programpb.Op) string {
+		Text: func(p *programpb.Program, o *programpb.Op) string {
 			return "inspect by " + p.GetTables()[o.GetInspect().GetTable()].GetName()
 		},
-		unless: func(p *Program, o *programpb.Op) (reasons []string) {
-			said := map[uint32]bool{}
-			of := p.GetTables()[o.GetInspect().GetTable()].GetInspector()
-			if s := of.GetStreams(); s != nil {
-				said[s.GetFull()] = true
-				reasons = append(reasons, p.GetReasons()[s.GetFull()])
-			}
-			for _, r := range of.GetRules() {
-				if d, ok := r.GetAction().(*programpb.InspectRule_Drop); ok && !said[d.Drop] {
-					said[d.Drop] = true
-					reasons = append(reasons, p.GetReasons()[d.Drop])
-				}
-			}
-			return reasons
-		},
-	}
-	registerState(stateKind{
-		name:   "inspector",
-		claims: func(t *programpb.StateTable) bool { return t.GetInspector() != nil },
-		check:  validator.inspector,
-		text:   inspectorText,
-		holds:  "streams, and counts of rules",
+		Unless: drops,
 	})
 }
 
-func (v validator) inspector(at string, t *programpb.StateTable) error {
+// drops are the reasons under which an inspector may drop a packet, each once.
+func drops(p *programpb.Program, o *programpb.Op) (reasons []string) {
+	said := map[uint32]bool{}
+	of := p.GetTables()[o.GetInspect().GetTable()].GetInspector()
+	if s := of.GetStreams(); s != nil {
+		said[s.GetFull()] = true
+		reasons = append(reasons, p.GetReasons()[s.GetFull()])
+	}
+	for _, r := range of.GetRules() {
+		if d, ok := r.GetAction().(*programpb.InspectRule_Drop); ok && !said[d.Drop] {
+			said[d.Drop] = true
+			reasons = append(reasons, p.GetReasons()[d.Drop])
+		}
+	}
+	return reasons
+}
+
+func inspector(p *programpb.Program, at string, t *programpb.StateTable) error {
 	rules := t.GetInspector().GetRules()
 	if len(rules) < 1 || len(rules) > maxInspectRules {
 		return fmt.Errorf("%s: has %d rules, want 1..%d", at, len(rules), maxInspectRules)
 	}
 	for i, r := range rules {
-		if err := v.inspectRule(fmt.Sprintf("%s, rules[%d]", at, i), r); err != nil {
+		if err := inspectRule(p, fmt.Sprintf("%s, rules[%d]", at, i), r); err != nil {
 			return err
 		}
 	}
-	return v.inspectStreams(at, t)
+	return inspectStreams(p, at, t)
 }
 
-func (v validator) inspectStreams(at string, t *programpb.StateTable) error {
+func inspectStreams(p *programpb.Program, at string, t *programpb.StateTable) error {
 	s := t.GetInspector().GetStreams()
 	switch {
 	case s == nil:
@@ -87,10 +89,10 @@ func (v validator) inspectStreams(at string, t *programpb.StateTable) error {
 	case t.GetMaxSessions() < 1 || t.GetMaxSessions() > maxInspectKnown:
 		return fmt.Errorf("%s: max_sessions is %d, want 1..%d streams", at, t.GetMaxSessions(), maxInspectKnown)
 	}
-	return index(at, "streams.full", s.GetFull(), len(v.p.GetReasons()))
+	return rule.Index(at, "streams.full", s.GetFull(), len(p.GetReasons()))
 }
 
-func (v validator) inspectRule(at string, r *programpb.InspectRule) error {
+func inspectRule(p *programpb.Program, at string, r *programpb.InspectRule) error {
 	if n := len(r.GetParts()); n < 1 || n > maxInspectParts {
 		return fmt.Errorf("%s: has %d parts, want 1..%d", at, n, maxInspectParts)
 	}
@@ -101,9 +103,9 @@ func (v validator) inspectRule(at string, r *programpb.InspectRule) error {
 	}
 	switch a := r.GetAction().(type) {
 	case *programpb.InspectRule_Drop:
-		return index(at, "drop", a.Drop, len(v.p.GetReasons()))
+		return rule.Index(at, "drop", a.Drop, len(p.GetReasons()))
 	case *programpb.InspectRule_Dscp:
-		return atMost(at, "dscp", a.Dscp, 63)
+		return rule.AtMost(at, "dscp", a.Dscp, 63)
 	}
 	return nil
 }
@@ -126,7 +128,7 @@ func inspectPart(at string, p *programpb.InspectPart) error {
 	return nil
 }
 
-func inspectorText(p *Program, t *programpb.StateTable) string {
+func inspectorText(p *programpb.Program, t *programpb.StateTable) string {
 	rules := t.GetInspector().GetRules()
 	s := fmt.Sprintf("%d rules", len(rules))
 	if k := t.GetInspector().GetStreams(); k != nil {
@@ -141,7 +143,7 @@ func inspectorText(p *Program, t *programpb.StateTable) string {
 	return s
 }
 
-func inspectActionText(p *Program, r *programpb.InspectRule) string {
+func inspectActionText(p *programpb.Program, r *programpb.InspectRule) string {
 	switch a := r.GetAction().(type) {
 	case *programpb.InspectRule_Drop:
 		return "drop " + p.GetReasons()[a.Drop]

@@ -1,28 +1,31 @@
-package program
+package program_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule/ruletest"
 )
 
 // ledger is a kind of state that no function keeps: tables of that name are of it.
 const ledger = "ledger"
 
 func init() {
-	registerState(stateKind{
-		name:   ledger,
-		claims: func(t *programpb.StateTable) bool { return t.GetName() == ledger },
-		check: func(_ validator, at string, t *programpb.StateTable) error {
+	rule.RegisterState(&rule.StateKind{
+		Name:   ledger,
+		Claims: func(t *programpb.StateTable) bool { return t.GetName() == ledger },
+		Check: func(_ *programpb.Program, at string, t *programpb.StateTable) error {
 			if t.GetMaxSessions() == 0 {
 				return errors.New(at + ": has no pages")
 			}
 			return nil
 		},
-		text:  func(*Program, *programpb.StateTable) string { return "pages" },
-		holds: "entries",
+		Text:  func(*programpb.Program, *programpb.StateTable) string { return "pages" },
+		Holds: "entries",
 	})
 }
 
@@ -42,13 +45,13 @@ func TestAKindOfStateChecksItsTables(t *testing.T) {
 		}, "runs[0] (nat): table is 0 (ledger), which is of kind ledger, want a NAPT's"},
 		"nothing returns through it": {func(p *programpb.Program) {
 			p.Tables = append(p.Tables, &programpb.StateTable{Name: ledger, MaxSessions: 1})
-			firstLeg(p).Outcome = &programpb.Leg_StateReturn{StateReturn: 1}
+			ruletest.FirstLeg(p).Outcome = &programpb.Leg_StateReturn{StateReturn: 1}
 		}, "classes[0].legs[0]: state_return is 1 (ledger), which is of kind ledger, want a NAPT's"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := sample()
+			p := ruletest.Sample()
 			k.spoil(p)
-			err := Validate(p)
+			err := program.Validate(p)
 			if (err != nil) != (k.want != "") || err != nil && !strings.Contains(err.Error(), k.want) {
 				t.Errorf("got %v, want %q", err, k.want)
 			}

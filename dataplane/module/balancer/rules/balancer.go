@@ -1,11 +1,13 @@
-package program
+// Package rules has the rules of load balancers in packet programs: operations that choose a backend and that translate its
+// packets back, and tables of sessions.
+package rules
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Limits of balancers; the engine has the same (kind/balancer/sn_balancer.c).
@@ -16,61 +18,56 @@ const (
 	maxIdleMs           = 7 * 24 * 3_600_000
 )
 
+// balancers are the tables of sessions with backends.
+var balancers = &rule.StateKind{
+	Name:   "balancer",
+	Wanted: "a balancer's",
+	Claims: func(t *programpb.StateTable) bool { return t.GetBalancer() != nil },
+	Check:  balancer,
+	Text:   balancerText,
+	Holds:  "flows, both ways",
+}
+
 func init() {
-	operations[reflect.TypeFor[*programpb.Op_Balance]()] = operation{
-		kind: State,
-		check: func(v validator, at string, o *programpb.Op) error {
-			return v.balancerOf(at, "balance", o.GetBalance())
+	rule.RegisterState(balancers)
+	rule.RegisterOperation[*programpb.Op_Balance](rule.Operation{
+		Kind: rule.State,
+		Check: func(p *programpb.Program, at string, o *programpb.Op) error {
+			return balancers.Index(p, at, "balance", o.GetBalance())
 		},
-		text: func(p *Program, o *programpb.Op) string { return "balance " + p.GetTables()[o.GetBalance()].GetName() },
-		unless: func(p *Program, o *programpb.Op) []string {
+		Text: func(p *programpb.Program, o *programpb.Op) string {
+			return "balance " + p.GetTables()[o.GetBalance()].GetName()
+		},
+		Unless: func(p *programpb.Program, o *programpb.Op) []string {
 			b := p.GetTables()[o.GetBalance()].GetBalancer()
 			return []string{p.GetReasons()[b.GetNoBackend()], p.GetReasons()[b.GetFull()], p.GetReasons()[b.GetNoSession()]}
 		},
-		leaves: func(x *exit, o *programpb.Op) {
-			if x.p.GetTables()[o.GetBalance()].GetBalancer().GetDirect() {
-				x.hop, x.via = false, false // some leave as they came
+		Leaves: func(p *programpb.Program, x *rule.Exit, o *programpb.Op) {
+			if p.GetTables()[o.GetBalance()].GetBalancer().GetDirect() {
+				x.Hop, x.Via = false, false // some leave as they came
 				return
 			}
-			x.redirected, x.dst = true, nil
+			x.Redirect()
 		},
-	}
-	operations[reflect.TypeFor[*programpb.Op_BalanceBack]()] = operation{
-		kind: State,
-		check: func(v validator, at string, o *programpb.Op) error {
-			if err := v.balancerOf(at, "balance_back", o.GetBalanceBack()); err != nil {
+	})
+	rule.RegisterOperation[*programpb.Op_BalanceBack](rule.Operation{
+		Kind: rule.State,
+		Check: func(p *programpb.Program, at string, o *programpb.Op) error {
+			if err := balancers.Index(p, at, "balance_back", o.GetBalanceBack()); err != nil {
 				return err
 			}
-			if t := v.p.GetTables()[o.GetBalanceBack()]; t.GetBalancer().GetDirect() {
+			if t := p.GetTables()[o.GetBalanceBack()]; t.GetBalancer().GetDirect() {
 				return fmt.Errorf("%s: balance_back is %d (%s), to which no backend sends: it is direct", at, o.GetBalanceBack(), t.GetName())
 			}
 			return nil
 		},
-		text: func(p *Program, o *programpb.Op) string {
+		Text: func(p *programpb.Program, o *programpb.Op) string {
 			return "balance back " + p.GetTables()[o.GetBalanceBack()].GetName()
 		},
-	}
-	registerState(stateKind{
-		name:   "balancer",
-		claims: func(t *programpb.StateTable) bool { return t.GetBalancer() != nil },
-		check:  validator.balancer,
-		text:   balancerText,
-		holds:  "flows, both ways",
 	})
 }
 
-// balancerOf refuses the index of a table that is not a balancer's.
-func (v validator) balancerOf(at, field string, i uint32) error {
-	if err := index(at, field, i, len(v.p.GetTables())); err != nil {
-		return err
-	}
-	if t := v.p.GetTables()[i]; t.GetBalancer() == nil {
-		return fmt.Errorf("%s: %s is %d (%s), which is of kind %s, want a balancer's", at, field, i, t.GetName(), kindOf(t).name)
-	}
-	return nil
-}
-
-func (v validator) balancer(at string, t *programpb.StateTable) error {
+func balancer(p *programpb.Program, at string, t *programpb.StateTable) error {
 	b := t.GetBalancer()
 	if n := t.GetMaxSessions(); n < 1 || n > maxBalancerSessions {
 		return fmt.Errorf("%s: max_sessions is %d, want 1..%d", at, n, maxBalancerSessions)
@@ -84,15 +81,15 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 	if err := healthCheck(at, b); err != nil {
 		return err
 	}
-	return first(
+	return rule.First(
 		idle(at, "tcp_ms", b.GetTcpMs()),
 		idle(at, "tcp_transitory_ms", b.GetTcpTransitoryMs()),
 		idle(at, "udp_ms", b.GetUdpMs()),
-		index(at, "no_backend", b.GetNoBackend(), len(v.p.GetReasons())),
-		index(at, "full", b.GetFull(), len(v.p.GetReasons())),
-		index(at, "no_session", b.GetNoSession(), len(v.p.GetReasons())),
-		count(at+": backends", len(b.GetBackends()), maxBackends),
-		each(b.GetBackends(), func(i int, k *programpb.Backend) error { return backend(at, b, i, k) }),
+		rule.Index(at, "no_backend", b.GetNoBackend(), len(p.GetReasons())),
+		rule.Index(at, "full", b.GetFull(), len(p.GetReasons())),
+		rule.Index(at, "no_session", b.GetNoSession(), len(p.GetReasons())),
+		rule.Count(at+": backends", len(b.GetBackends()), maxBackends),
+		rule.Each(b.GetBackends(), func(i int, k *programpb.Backend) error { return backend(at, b, i, k) }),
 	)
 }
 
@@ -113,7 +110,7 @@ func healthCheck(at string, b *programpb.Balancer) error {
 	case h.GetUnhealthy() < 1 || h.GetHealthy() < 1:
 		return fmt.Errorf("%s: check.unhealthy is %d and check.healthy %d, want at least 1", at, h.GetUnhealthy(), h.GetHealthy())
 	}
-	return first(idle(at, "check.interval_ms", h.GetIntervalMs()), idle(at, "check.timeout_ms", h.GetTimeoutMs()))
+	return rule.First(idle(at, "check.interval_ms", h.GetIntervalMs()), idle(at, "check.timeout_ms", h.GetTimeoutMs()))
 }
 
 func idle(at, field string, ms uint32) error {
@@ -136,12 +133,12 @@ func backend(at string, b *programpb.Balancer, i int, k *programpb.Backend) erro
 	return nil
 }
 
-func balancerText(_ *Program, t *programpb.StateTable) string {
+func balancerText(_ *programpb.Program, t *programpb.StateTable) string {
 	b := t.GetBalancer()
 	var s strings.Builder
 	s.WriteString("backends")
 	for _, k := range b.GetBackends() {
-		fmt.Fprintf(&s, " %s", address(k.GetAddress()))
+		fmt.Fprintf(&s, " %s", rule.Address(k.GetAddress()))
 		if k.GetPort() != 0 {
 			fmt.Fprintf(&s, ":%d", k.GetPort())
 		}

@@ -1,14 +1,16 @@
-package program
+// Package rules has the rules of rate limiters in packet programs: an operation that measures packets, and tables of token
+// buckets.
+package rules
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
-	"reflect"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Limits of meters; the engine has the same (kind/meter/sn_meter.c).
@@ -17,20 +19,27 @@ const (
 	maxSubscribers = 1 << 24
 )
 
+// meters are the tables of token buckets.
+var meters = &rule.StateKind{
+	Name:   "meter",
+	Wanted: "a meter's",
+	Claims: func(t *programpb.StateTable) bool { return t.GetMeter() != nil },
+	Check:  meter,
+	Text:   meterText,
+	Holds:  "token buckets",
+}
+
 func init() {
-	operations[reflect.TypeFor[*programpb.Op_Meter]()] = operation{
-		kind: State,
-		check: func(v validator, at string, o *programpb.Op) error {
-			if err := index(at, "meter", o.GetMeter(), len(v.p.GetTables())); err != nil {
-				return err
-			}
-			if t := v.p.GetTables()[o.GetMeter()]; t.GetMeter() == nil {
-				return fmt.Errorf("%s: meter is %d (%s), which is of kind %s, want a meter's", at, o.GetMeter(), t.GetName(), kindOf(t).name)
-			}
-			return nil
+	rule.RegisterState(meters)
+	rule.RegisterOperation[*programpb.Op_Meter](rule.Operation{
+		Kind: rule.State,
+		Check: func(p *programpb.Program, at string, o *programpb.Op) error {
+			return meters.Index(p, at, "meter", o.GetMeter())
 		},
-		text: func(p *Program, o *programpb.Op) string { return "measure " + p.GetTables()[o.GetMeter()].GetName() },
-		unless: func(p *Program, o *programpb.Op) (reasons []string) {
+		Text: func(p *programpb.Program, o *programpb.Op) string {
+			return "measure " + p.GetTables()[o.GetMeter()].GetName()
+		},
+		Unless: func(p *programpb.Program, o *programpb.Op) (reasons []string) {
 			m := p.GetTables()[o.GetMeter()].GetMeter()
 			for _, a := range []*programpb.MeterAction{m.GetYellow(), m.GetRed()} {
 				if d, ok := a.GetAction().(*programpb.MeterAction_Drop); ok {
@@ -39,17 +48,10 @@ func init() {
 			}
 			return reasons
 		},
-	}
-	registerState(stateKind{
-		name:   "meter",
-		claims: func(t *programpb.StateTable) bool { return t.GetMeter() != nil },
-		check:  validator.meter,
-		text:   meterText,
-		holds:  "token buckets",
 	})
 }
 
-func (v validator) meter(at string, t *programpb.StateTable) error {
+func meter(p *programpb.Program, at string, t *programpb.StateTable) error {
 	m := t.GetMeter()
 	if _, ok := programpb.Meter_Unit_name[int32(m.GetUnit())]; !ok {
 		return fmt.Errorf("%s: unit is %d, want BITS or PACKETS", at, m.GetUnit())
@@ -57,7 +59,7 @@ func (v validator) meter(at string, t *programpb.StateTable) error {
 	if both := m.GetComesYellow() & m.GetComesRed(); both != 0 {
 		return fmt.Errorf("%s: comes_yellow and comes_red have DSCP %d in common", at, bits.TrailingZeros64(both))
 	}
-	return first(subscribers(at, t), v.meterAction(at, m.GetYellow()), v.meterAction(at, m.GetRed()), buckets(at, m))
+	return rule.First(subscribers(at, t), meterAction(p, at, m.GetYellow()), meterAction(p, at, m.GetRed()), buckets(at, m))
 }
 
 func subscribers(at string, t *programpb.StateTable) error {
@@ -101,20 +103,20 @@ func fullAfter(m *programpb.Meter) uint64 {
 	return max(committed, fill(m.GetExcessBurst(), m.GetPeakRate()))
 }
 
-func (v validator) meterAction(at string, a *programpb.MeterAction) error {
+func meterAction(p *programpb.Program, at string, a *programpb.MeterAction) error {
 	if a == nil {
 		return nil
 	}
 	switch a := a.GetAction().(type) {
 	case *programpb.MeterAction_Drop:
-		return index(at, "drop", a.Drop, len(v.p.GetReasons()))
+		return rule.Index(at, "drop", a.Drop, len(p.GetReasons()))
 	case *programpb.MeterAction_Dscp:
-		return atMost(at, "dscp", a.Dscp, 63)
+		return rule.AtMost(at, "dscp", a.Dscp, 63)
 	}
 	return errors.New(at + ": what is done to a colour is neither drop nor dscp")
 }
 
-func meterText(p *Program, t *programpb.StateTable) string {
+func meterText(p *programpb.Program, t *programpb.StateTable) string {
 	m := t.GetMeter()
 	unit := "bit"
 	if m.GetUnit() == programpb.Meter_PACKETS {
@@ -153,7 +155,7 @@ func dscps(members uint64) string {
 	return set.Format(headerspace.DSCP)
 }
 
-func meterActionText(p *Program, a *programpb.MeterAction) string {
+func meterActionText(p *programpb.Program, a *programpb.MeterAction) string {
 	switch a := a.GetAction().(type) {
 	case *programpb.MeterAction_Drop:
 		return "drop " + p.GetReasons()[a.Drop]
