@@ -45,10 +45,27 @@ func TestImportsGoOneWayAndTheGraphInTheDocsIsCurrent(t *testing.T) {
 	}
 }
 
-func TestAPlantedWrongImportIsFound(t *testing.T) {
-	const own = "github.com/sinter-nfv/sinter/"
+// own is the path of this module of Go.
+const own = "github.com/sinter-nfv/sinter/"
+
+// wrong is a file with an import that it must not have, and what is said of it.
+type wrong struct{ path, text, want string }
+
+// found tests that each wrong file is found.
+func found(t *testing.T, files map[string]wrong) {
 	module := root(t)
-	for name, c := range map[string]struct{ path, text, want string }{
+	for name, f := range files {
+		t.Run(name, func(t *testing.T) {
+			said := check(planted(t, module, f.path, f.text))
+			if !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, f.want) }) {
+				t.Errorf("found %q, want %q", said, f.want)
+			}
+		})
+	}
+}
+
+func TestAPlantedWrongImportIsFound(t *testing.T) {
+	found(t, map[string]wrong{
 		"the data plane imports the operator": {
 			"dataplane/agent/planted.go", "package agent\n\nimport _ \"" + own + "controllers/scaling\"\n",
 			"dataplane/agent (data plane) imports controllers/scaling (operator): imports go from ",
@@ -80,14 +97,36 @@ func TestAPlantedWrongImportIsFound(t *testing.T) {
 		"a package without a room": {
 			"elsewhere/planted.go", "package elsewhere\n", "elsewhere is in no room",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			wrong := check(planted(t, module, c.path, c.text))
-			if !slices.ContainsFunc(wrong, func(w string) bool { return strings.HasPrefix(w, c.want) }) {
-				t.Errorf("found %q, want %q", wrong, c.want)
-			}
-		})
-	}
+	})
+}
+
+func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
+	found(t, map[string]wrong{
+		"a module imports another one": {
+			"dataplane/module/napt/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/module/firewall/rules\"\n",
+			"dataplane/module/napt/rules imports dataplane/module/firewall/rules: modules do not see each other",
+		},
+		"a test of a module imports another one": {
+			"dataplane/module/napt/rules/planted_test.go", "package rules_test\n\nimport _ \"" + own + "dataplane/module/limiter/rules/examples\"\n",
+			"dataplane/module/napt/rules imports dataplane/module/limiter/rules/examples: modules do not see each other",
+		},
+		"a test of a module imports the list of all": {
+			"dataplane/module/napt/rules/planted_test.go", "package rules_test\n\nimport _ \"" + own + "dataplane/module/all/rules\"\n",
+			"dataplane/module/napt/rules imports dataplane/module/all/rules: modules do not see each other",
+		},
+		"rules import the chain": {
+			"dataplane/module/napt/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/graph\"\n",
+			"dataplane/module/napt/rules depends on dataplane/graph: rules are of programs, not of chains",
+		},
+		"rules import the synthesizer's helpers": {
+			"dataplane/module/inspect/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/synth/expression\"\n",
+			"dataplane/module/inspect/rules depends on dataplane/synth/expression: rules are of programs, not of chains",
+		},
+		"the oracle imports rules": {
+			"dataplane/interp/planted.go", "package interp\n\nimport _ \"" + own + "dataplane/module/napt/rules\"\n",
+			"dataplane/interp depends on dataplane/module/napt/rules: the oracle shares no code with what it judges",
+		},
+	})
 }
 
 func TestTheGraphLeavesOutWhatAnotherImportBrings(t *testing.T) {

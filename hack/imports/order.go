@@ -36,10 +36,15 @@ var apart = []struct {
 }{
 	{
 		[]string{"dataplane/interp"},
-		[]string{"dataplane/synth/...", "dataplane/program/...", "dataplane/compiler"},
+		[]string{"dataplane/synth/...", "dataplane/program/...", "dataplane/module/*/rules/...", "dataplane/compiler"},
 		"the oracle shares no code with what it judges",
 	},
 	{[]string{"dataplane/synth/..."}, []string{"dataplane/interp"}, "the oracle shares no code with what it judges"},
+	{
+		[]string{"dataplane/module/*/rules"},
+		[]string{"dataplane/compiler", "dataplane/graph/...", "dataplane/interp", "dataplane/synth/..."},
+		"rules are of programs, not of chains",
+	},
 	{
 		[]string{"dataplane/agent/...", "cmd/sinter-agent/..."},
 		[]string{"controllers/...", "dataplane/compiler", "dataplane/graph/...", "dataplane/interp", "dataplane/synth/..."},
@@ -74,6 +79,16 @@ func in(paths []string, path string) bool {
 	})
 }
 
+// module is the module that a package is of; empty: it is of none, or lists modules.
+func module(path string) string {
+	rest, _ := strings.CutPrefix(path, "dataplane/module/")
+	name, _, below := strings.Cut(rest, "/")
+	if !below || rest == path || name == "all" {
+		return ""
+	}
+	return name
+}
+
 // check gives a line for each import that is not as it should be.
 func check(packages []pkg) []string {
 	var wrong []string
@@ -92,6 +107,11 @@ func check(packages []pkg) []string {
 		for _, i := range p.TestImports {
 			if level(i) > own && level(i) < len(rooms)-1 && mayTest[[2]string{p.Path, i}] == "" {
 				say("a test of %s (%s) imports %s (%s): imports go from %s", p.Path, rooms[own].name, i, rooms[level(i)].name, order())
+			}
+		}
+		for _, i := range slices.Concat(p.Imports, p.TestImports) {
+			if m := module(p.Path); m != "" && strings.HasPrefix(i, "dataplane/module/") && module(i) != m {
+				say("%s imports %s: modules do not see each other", p.Path, i)
 			}
 		}
 		for _, a := range apart {
