@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
@@ -29,7 +30,7 @@ func (p *peering) open(ctx context.Context) (*transfer.Identity, net.Listener, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("--chain-secret %s: %w", p.secret, err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+	listener, err := doorway.Listen(ctx, p.address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--peers-bind: %w", err)
 	}

@@ -29,15 +29,16 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 )
 
-// probesLimits leave kubelet room beside 10 times the connections that it has, metricsLimits beside some readers: a handshake costs processor time.
+// probesLimits leave kubelet room beside 10 times the connections that it has, metricsLimits beside some readers. A handshake costs about a
+// millisecond of processor time, and an agent has 50 in a second for all that it does.
 var (
-	probesLimits  = doorway.Limits{Total: 256, PerSource: 32, Rate: 20, Burst: 40}
-	metricsLimits = doorway.Limits{Total: 64, PerSource: 8, Rate: 5, Burst: 10}
+	probesLimits  = doorway.Limits{Total: 256, PerSource: 32, Rate: 2, Burst: 20}
+	metricsLimits = doorway.Limits{Total: 64, PerSource: 8, Rate: 1, Burst: 10, Strangers: 5}
 )
 
 // serve answers HTTP, or HTTPS with a certificate, until the context ends.
 func serve(ctx context.Context, address string, limits doorway.Limits, handler http.Handler, certificate *tls.Certificate) error {
-	open, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	open, err := doorway.Listen(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -60,6 +61,7 @@ func newServer(handler http.Handler) *http.Server {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	return &http.Server{
 		Handler:           handler,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
 		ReadHeaderTimeout: patience,
 		ReadTimeout:       patience,
 		WriteTimeout:      3 * patience,
@@ -67,6 +69,19 @@ func newServer(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    16 << 10, // tokens have 1 to 2 KiB
 		ErrorLog:          stdlog.New(&doorway.Writer{Print: func(line string) { log.Info(strings.TrimSpace(line)) }}, "", 0),
 	}
+}
+
+// connection is the key of a request's connection in its context.
+type connection struct{}
+
+// knowing lets the door know whoever gets here.
+func knowing(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connection{}).(*tls.Conn); ok {
+			doorway.Know(c.NetConn())
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // metricsServer serves /metrics.
@@ -89,7 +104,7 @@ func (m *metricsServer) serve(ctx context.Context, config *rest.Config, engine p
 			return fmt.Errorf("metrics: certificate: %w", err)
 		}
 		readers := &telemetry.Readers{Config: config, Clock: clock.RealClock{}}
-		handler = readers.Only(handler)
+		handler = readers.Only(knowing(handler))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)

@@ -14,7 +14,7 @@ import (
 )
 
 // served is the address of a server that says ok.
-func served(t *testing.T, limits doorway.Limits, certificate *tls.Certificate) string {
+func served(t *testing.T, limits doorway.Limits, certificate *tls.Certificate, around ...func(http.Handler) http.Handler) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -24,7 +24,10 @@ func served(t *testing.T, limits doorway.Limits, certificate *tls.Certificate) s
 	_ = l.Close() // a port that is free
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	var ok http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	for _, a := range around {
+		ok = a(ok)
+	}
 	go func() { done <- serve(ctx, address, limits, ok, certificate) }()
 	t.Cleanup(func() {
 		cancel()
@@ -74,7 +77,7 @@ func TestKubeletIsAnsweredBesideThousandsOfIdleConnections(t *testing.T) {
 			defer c.Close()
 			idle = append(idle, c)
 		}
-		if i%100 == 0 {
+		if i%200 == 0 { // the kubelet asks once in two seconds
 			if err := get(t, kubelet, "http://"+address+"/livez"); err != nil {
 				t.Fatalf("beside %d idle connections: %v", i, err)
 			}
@@ -137,5 +140,46 @@ func TestMetricsAreReadBesideHandshakesWithoutEnd(t *testing.T) {
 	took := time.Since(began).Seconds()
 	if most := float64(metricsLimits.Burst) + metricsLimits.Rate*took + 1; float64(handshakes) > most {
 		t.Errorf("a stranger had %d handshakes in %.1f s, want %.0f at most", handshakes, took, most)
+	}
+}
+
+func TestAReaderThatIsKnownIsReadBesideStrangersFromEverywhere(t *testing.T) {
+	certificate, err := selfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := metricsLimits
+	limits.Strangers = 2
+	address := served(t, limits, certificate, knowing)
+	client := func(source string) *http.Client {
+		return &http.Client{Timeout: time.Second, Transport: &http.Transport{
+			DialContext: from(source).DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+		}}
+	}
+	prometheus := client("127.0.0.1")
+	for deadline := time.Now().Add(10 * time.Second); get(t, prometheus, "https://"+address+"/metrics") != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the reader never got in")
+		}
+	}
+	refused := 0
+	for i := range 20 { // each of an address of its own
+		c, err := from(fmt.Sprintf("127.0.3.%d", 1+i)).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			_ = c.SetDeadline(time.Now().Add(time.Second))
+			err = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
+			_ = c.Close()
+		}
+		if err != nil {
+			refused++
+		}
+		if i%4 == 0 {
+			if err := get(t, prometheus, "https://"+address+"/metrics"); err != nil {
+				t.Errorf("after %d strangers: %v", i, err)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("all strangers were let in: this test shows nothing")
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
@@ -118,10 +121,19 @@ func (a *Agent) Run(ctx context.Context) error {
 		group.Go(func() error { return a.share(ctx) })
 	}
 	if a.sharing != nil && a.config.Peers != nil {
-		server := &transfer.Server{Engine: a.engine, Identity: a.config.Identity, Log: a.config.Log.WithName("peers")}
+		server := &transfer.Server{Engine: a.engine, Identity: a.config.Identity, Log: a.config.Log.WithName("peers"), Peers: a.isPeer}
 		group.Go(func() error { return server.Serve(ctx, a.config.Peers) })
 	}
 	return group.Wait()
+}
+
+// isPeer tells whether a source is a pod that the chain has beside this one.
+func (a *Agent) isPeer(source netip.Addr) bool {
+	i := a.loader.State().Wanted.Instance
+	return i != nil && slices.ContainsFunc(i.Spec.Peers, func(p v1alpha1.InstancePeer) bool {
+		at, err := netip.ParseAddrPort(p.Address)
+		return err == nil && doorway.Source(at.Addr()) == source
+	})
 }
 
 func (a *Agent) keep(ctx context.Context) error {

@@ -9,34 +9,21 @@ import (
 	"testing"
 )
 
-// Memory is a cgroup with a limit, of either version; it goes with the test, after processes that start later.
-type Memory struct{ folder, peak string }
-
-// NewMemory makes a cgroup with a limit in bytes, and skips the test where none can be made.
-func NewMemory(t *testing.T, limit int64) Memory {
-	t.Helper()
-	name := fmt.Sprintf("sinter-test-%d-%d", os.Getpid(), limit>>20)
-	m, file := Memory{"/sys/fs/cgroup/memory/" + name, "memory.max_usage_in_bytes"}, "memory.limit_in_bytes"
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
-		m, file = Memory{"/sys/fs/cgroup/" + name, "memory.peak"}, "memory.max"
-	}
-	if err := os.Mkdir(m.folder, 0o755); err != nil {
-		t.Skipf("no cgroup with a limit of memory can be made: %v", err)
-	}
-	t.Cleanup(func() { _ = os.Remove(m.folder) })
-	if err := os.WriteFile(filepath.Join(m.folder, file), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
-		t.Skipf("no limit of memory can be set: %v", err)
-	}
-	return m
+// Memory is a cgroup with a limit of memory.
+type Memory struct {
+	cgroup
+	peak string
 }
 
-// Hold puts a process into the cgroup. What it has taken before does not count.
-func (m Memory) Hold(t *testing.T, pid int) {
+// NewMemory makes a cgroup with a limit in bytes, and skips the test where none can be made.
+func NewMemory(t *testing.T, bytes int64) Memory {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(m.folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
-		t.Fatal(err)
+	value := strconv.FormatInt(bytes, 10)
+	g, isV2 := newCgroup(t, "memory", fmt.Sprintf("%dm", bytes>>20), limit{"memory.limit_in_bytes", value}, limit{"memory.max", value})
+	if isV2 {
+		return Memory{g, "memory.peak"}
 	}
+	return Memory{g, "memory.max_usage_in_bytes"}
 }
 
 // Used is the most bytes that were used at a time.

@@ -3,9 +3,14 @@
 package doorway
 
 import (
+	"context"
+	"maps"
+	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,21 +22,41 @@ type Limits struct {
 	PerSource int     // of one address
 	Rate      float64 // connections a second of one address, …
 	Burst     int     // … and so many at once
+	// Strangers are the connections a second of all addresses together that are not known; 0: as many as come. So many again may come at once.
+	Strangers float64
 }
 
-// maxSources is how many addresses are remembered. Those without connections are forgotten first.
-const maxSources = 4096
+const (
+	// maxSources is how many addresses are remembered. Those without connections are forgotten first.
+	maxSources = 4096
+	// maxKnown is how many addresses are known.
+	maxKnown = 64
+	// shutTime is how long the kernel drops what a source sends that opened more than its rate.
+	shutTime = 10 * time.Second
+	// shutPause is how long a listener waits for further sources to be shut out, as the kernel is told of all together.
+	shutPause = 50 * time.Millisecond
+)
 
 // Listener is a net.Listener that refuses and ends connections beyond its limits. Where there is no room, the source that has most connections
-// loses its oldest, so that a newcomer of another one finds room, however many connections strangers hold.
+// loses its oldest, so that a newcomer of another one finds room, however many connections strangers hold. A source that opens more than its rate
+// is shut out by the kernel for a while.
 type Listener struct {
 	net.Listener
-	limits Limits
+	// Expects tells whether a source is known before anybody there has shown who it is; nil: none is. It is set before Accept.
+	Expects func(source netip.Addr) bool
 
-	mu      sync.Mutex
-	sources map[netip.Addr]*source
-	total   int
-	refused uint64
+	limits Limits
+	socket syscall.RawConn // nil: not a socket of TCP, which has no filter
+
+	mu        sync.Mutex
+	sources   map[netip.Addr]*source
+	known     map[netip.Addr]time.Time // since when
+	strangers *rate.Limiter
+	total     int
+	refused   uint64
+	shut      map[netip.Addr]time.Time // until when the kernel drops what they send
+	telling   *time.Timer              // tells the kernel; nil: nobody was ever shut out
+	soon      bool                     // whether that is in shutPause at most
 }
 
 type source struct {
@@ -39,9 +64,36 @@ type source struct {
 	opened *rate.Limiter
 }
 
+// Listen listens for TCP, as Limit wants it: a socket of Multipath TCP, which is Go's default, takes no filter.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var c net.ListenConfig
+	c.SetMultipathTCP(false)
+	return c.Listen(ctx, "tcp", address)
+}
+
 // Limit puts limits on a listener.
-func Limit(l net.Listener, limits Limits) *Listener {
-	return &Listener{Listener: l, limits: limits, sources: map[netip.Addr]*source{}}
+func Limit(open net.Listener, limits Limits) *Listener {
+	l := &Listener{Listener: open, limits: limits, sources: map[netip.Addr]*source{}, known: map[netip.Addr]time.Time{}, shut: map[netip.Addr]time.Time{}}
+	l.strangers = rate.NewLimiter(rate.Inf, 0)
+	if n := limits.Strangers; n > 0 {
+		l.strangers = rate.NewLimiter(rate.Limit(n), int(math.Ceil(n)))
+	}
+	if tcp, ok := open.(*net.TCPListener); ok {
+		if socket, err := tcp.SyscallConn(); err == nil && shorten(socket) == nil {
+			l.socket = socket
+		}
+	}
+	return l
+}
+
+// Close ends the listener.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	if l.telling != nil {
+		l.telling.Stop()
+	}
+	l.mu.Unlock()
+	return l.Listener.Close()
 }
 
 // Refused is how many connections were not taken, or ended for others.
@@ -79,7 +131,11 @@ func (l *Listener) take(raw net.Conn, now time.Time) (c *conn, ended []net.Conn)
 		s = &source{opened: rate.NewLimiter(rate.Limit(l.limits.Rate), l.limits.Burst)}
 		l.sources[from] = s
 	}
-	if !s.opened.AllowN(now, 1) {
+	beyond := !s.opened.AllowN(now, 1)
+	if beyond {
+		l.shutOut(from, now)
+	}
+	if beyond || !l.knows(from) && !l.strangers.AllowN(now, 1) {
 		l.refused++
 		return nil, []net.Conn{raw}
 	}
@@ -93,6 +149,62 @@ func (l *Listener) take(raw net.Conn, now time.Time) (c *conn, ended []net.Conn)
 	s.conns = append(s.conns, c)
 	l.total++
 	return c, ended
+}
+
+// knows tells whether a source is known.
+func (l *Listener) knows(from netip.Addr) bool {
+	_, known := l.known[from]
+	return known || l.Expects != nil && l.Expects(from)
+}
+
+// shutOut has the kernel drop what a source sends.
+func (l *Listener) shutOut(from netip.Addr, now time.Time) {
+	if l.socket == nil || len(l.shut) >= maxFiltered {
+		return
+	}
+	l.shut[from] = now.Add(shutTime)
+	switch {
+	case l.soon:
+	case l.telling == nil:
+		l.telling = time.AfterFunc(shutPause, l.tell)
+	default:
+		l.telling.Reset(shutPause)
+	}
+	l.soon = true
+}
+
+// tell tells the kernel who is shut out from now on.
+func (l *Listener) tell() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.soon = false
+	maps.DeleteFunc(l.shut, func(_ netip.Addr, until time.Time) bool { return !until.After(now) })
+	_ = filter(l.socket, slices.Collect(maps.Keys(l.shut))) // a kernel that takes no filter leaves the work to this process
+	if len(l.shut) > 0 {
+		l.telling.Reset(slices.MinFunc(slices.Collect(maps.Values(l.shut)), time.Time.Compare).Sub(now))
+	}
+}
+
+// Know tells whose a connection is that Accept returned: of its source further ones are not counted among those of strangers.
+func Know(c net.Conn) {
+	own, ok := c.(*conn)
+	if !ok {
+		return
+	}
+	l := own.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.known[own.from]; !known && len(l.known) >= maxKnown {
+		oldest := own.from
+		for a, since := range l.known {
+			if t, ok := l.known[oldest]; !ok || since.Before(t) {
+				oldest = a
+			}
+		}
+		delete(l.known, oldest)
+	}
+	l.known[own.from] = time.Now()
 }
 
 // endOldest takes the oldest connection from a source.
@@ -152,6 +264,7 @@ func (c *conn) Close() error {
 // Admit takes a connection that Accept returned out of the limits, as it is known now whose it is: strangers cannot end it any more. The caller
 // bounds how many there are.
 func Admit(c net.Conn) {
+	Know(c)
 	if own, ok := c.(*conn); ok {
 		own.of.release(own)
 	}
@@ -183,17 +296,22 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// sourceOf is whom a connection is counted under: an IPv4 address, or the /64 of an IPv6 one, as a host has all of that.
 func sourceOf(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	from := tcp.AddrPort().Addr().Unmap()
-	if from.Is4() {
-		return from
+	return Source(tcp.AddrPort().Addr())
+}
+
+// Source is whom connections of an address are counted under: an IPv4 address, or the first one of the /64 of an IPv6 one, as a host has all
+// of that.
+func Source(a netip.Addr) netip.Addr {
+	a = a.Unmap()
+	if a.Is4() {
+		return a
 	}
-	prefix, err := from.WithZone("").Prefix(64)
+	prefix, err := a.WithZone("").Prefix(64)
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,9 +16,11 @@ type door struct {
 	taken chan net.Conn
 }
 
-func open(t *testing.T, limits Limits) *door {
+func open(t *testing.T, limits Limits) *door { t.Helper(); return openAt(t, "127.0.0.1:0", limits) }
+
+func openAt(t *testing.T, address string, limits Limits) *door {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	l, err := Listen(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +38,24 @@ func open(t *testing.T, limits Limits) *door {
 	return d
 }
 
-// try connects from an address of the loopback network. The error may be that the door has ended it already.
+// connect connects from an address of the loopback network.
+func (d *door) connect(t *testing.T, from string, patience time.Duration) (net.Conn, error) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(d.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := "127.0.0.1"
+	if strings.Contains(from, ":") {
+		host = "::1"
+	}
+	return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
+}
+
+// try connects, and holds the connection until the test ends. The error may be that the door has ended it already.
 func (d *door) try(t *testing.T, from string) (net.Conn, error) {
 	t.Helper()
-	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "tcp", d.Addr().String())
+	c, err := d.connect(t, from, time.Second)
 	if err == nil {
 		t.Cleanup(func() { _ = c.Close() })
 	}
@@ -121,17 +139,133 @@ func TestASourceOpensNoMoreConnectionsASecondThanItMay(t *testing.T) {
 	limits.Rate, limits.Burst = 0.001, 5
 	d := open(t, limits)
 	kept := 0
-	for range 20 {
+	for range 8 { // soon the kernel does not answer it any more
 		c, err := d.try(t, "127.0.0.2")
 		if err == nil && !ended(t, c) {
 			kept++
 		}
 	}
-	if kept != 5 || d.Refused() != 15 {
-		t.Errorf("%d of 20 kept, %d refused; want 5 and 15", kept, d.Refused())
+	if kept != 5 || d.Refused() < 1 {
+		t.Errorf("%d of 8 kept, %d refused; want 5, and one at least", kept, d.Refused())
 	}
 	if ended(t, d.dial(t, "127.0.0.3")) {
 		t.Error("another source's connection is refused, too")
+	}
+}
+
+// To accept a connection and to refuse it costs the agent's processor time, of which it has little.
+func TestTheKernelShutsOutASourceThatOpensMoreThanItMay(t *testing.T) {
+	for name, sources := range map[string]struct{ listen, greedy, other string }{
+		"IPv4":                       {"127.0.0.1:0", "127.0.0.2", "127.0.0.3"},
+		"IPv4, at a socket for both": {"[::]:0", "127.0.0.2", "127.0.0.3"},
+		"IPv6":                       {"[::]:0", "::1", "127.0.0.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := roomy
+			limits.Rate, limits.Burst = 0.001, 2
+			d := openAt(t, sources.listen, limits)
+			d.dial(t, sources.greedy) // stays
+			c := <-d.taken
+			for deadline := time.Now().Add(5 * time.Second); !isTimeout(d.tryFor(t, sources.greedy, 100*time.Millisecond)); {
+				if time.Now().After(deadline) {
+					t.Fatal("the kernel still answers the source after five seconds")
+				}
+			}
+			refused := d.Refused()
+			for range 5 {
+				if err := d.tryFor(t, sources.greedy, 100*time.Millisecond); !isTimeout(err) {
+					t.Errorf("the kernel still answers the source: %v", err)
+				}
+			}
+			if n := d.Refused(); n != refused {
+				t.Errorf("%d more connections came to the agent", n-refused)
+			}
+			if ended(t, d.dial(t, sources.other)) {
+				t.Error("another source is shut out, too")
+			}
+			if _, err := c.Write([]byte("ok")); err != nil {
+				t.Errorf("a connection of before has ended: %v", err)
+			}
+			d.mu.Lock()
+			for a := range d.shut {
+				d.shut[a] = time.Now()
+			}
+			d.telling.Reset(0)
+			d.mu.Unlock()
+			for deadline := time.Now().Add(5 * time.Second); isTimeout(d.tryFor(t, sources.greedy, time.Second)); {
+				if time.Now().After(deadline) {
+					t.Fatal("the source is shut out for good")
+				}
+			}
+		})
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// tryFor connects for so long at most.
+func (d *door) tryFor(t *testing.T, from string, patience time.Duration) error {
+	t.Helper()
+	c, err := d.connect(t, from, patience)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err
+}
+
+func TestAFilterHasRoomForAllWhomItMayShutOut(t *testing.T) {
+	var many []netip.Addr
+	for i := range maxFiltered {
+		many = append(many, netip.AddrFrom16([16]byte{0: 0x20, 7: byte(i), 15: 1}))
+	}
+	l, err := Listen(t.Context(), "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	socket, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filter(socket, many); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStrangersShareWhatTheKnownHaveForThemselves(t *testing.T) {
+	limits := roomy
+	limits.Strangers = 3
+	l := Limit(nil, limits)
+	l.Expects = func(source netip.Addr) bool { return source == netip.MustParseAddr("10.0.0.2") }
+	now := time.Now()
+	takes := func(last byte) net.Conn {
+		if c, _ := l.take(&fake{from: net.TCPAddr{IP: net.IPv4(10, 0, 0, last)}}, now); c != nil {
+			return c
+		}
+		return nil
+	}
+	reader := takes(1)
+	Know(reader)
+	for i := range byte(2) {
+		if takes(10+i) == nil {
+			t.Errorf("stranger %d is refused", i)
+		}
+	}
+	if takes(20) != nil {
+		t.Error("a fourth stranger is let in")
+	}
+	if takes(1) == nil || takes(2) == nil {
+		t.Error("one who is known or expected is refused because of strangers")
+	}
+	for i := range byte(maxKnown) {
+		now = now.Add(time.Second)
+		Know(takes(100 + i))
+	}
+	if _, known := l.known[netip.MustParseAddr("10.0.0.1")]; known || len(l.known) != maxKnown {
+		t.Errorf("%d are known, among them the oldest: %t; want %d, without it", len(l.known), known, maxKnown)
 	}
 }
 

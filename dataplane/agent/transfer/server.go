@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,18 +30,21 @@ type Server struct {
 	Engine   Taker
 	Identity *Identity
 	Log      logr.Logger
+	// Peers tells whether a source (doorway.Source) is one of the chain's other pods; nil: nobody knows. Others are strangers until they show who they are.
+	Peers func(source netip.Addr) bool
 
 	givers  chan struct{} // has room for those that may be served at once
 	refused doorway.Lines // about strangers
 }
 
 // strangers are the limits of connections that have not shown yet whose they are.
-var strangers = doorway.Limits{Total: 64, PerSource: 8, Rate: 20, Burst: 40}
+var strangers = doorway.Limits{Total: 64, PerSource: 8, Rate: 5, Burst: 40, Strangers: 5}
 
 // Serve serves until the context ends.
 func (s *Server) Serve(ctx context.Context, open net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	l := doorway.Limit(open, strangers)
+	l.Expects = s.Peers
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	group.SetLimit(strangers.Total + maxConnections + 1)
 	s.givers = make(chan struct{}, maxConnections)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +51,8 @@ func (a *agent) start(t *testing.T) {
 	a.address = l.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	server := &Server{Engine: a.taker, Identity: a.id, Log: logr.Discard()}
+	peers := func(source netip.Addr) bool { return source == netip.MustParseAddr("127.0.0.1") }
+	server := &Server{Engine: a.taker, Identity: a.id, Log: logr.Discard(), Peers: peers}
 	go func() { done <- server.Serve(ctx, l) }()
 	a.stop = sync.OnceFunc(func() {
 		cancel()
