@@ -139,6 +139,7 @@ func TestValuesThatMeanNothingAreRefused(t *testing.T) {
 		"an argument that is no flag":               {"operator.extraArgs={rm}", "extraArgs"},
 		"a priority among those of the system":      {"dataplane.priorityClass.value=2000000000", "value"},
 		"a metrics reader without a namespace":      {"metrics.reader.serviceAccounts[0].name=prometheus", "namespace"},
+		"a namespace with a star":                   {"metrics.serviceMonitor.namespaces={nfv-*}", "namespaces"},
 		"a timeout that the API server won't grant": {"webhook.timeoutSeconds=60", "timeoutSeconds"},
 	}
 	for name, tt := range tests {
