@@ -84,3 +84,34 @@ func TestErrorsWithoutAPlaceAreFindings(t *testing.T) {
 		}
 	}
 }
+
+// hungry is a chain whose sessions take more memory than it gives its engines.
+const hungry = `apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: hungry}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24}
+  functions:
+  - name: nat
+    napt: {pool: [203.0.113.10], maxSessions: 1000000}
+  path: [inside, nat, outside]
+  resources:
+    memory: 128Mi
+`
+
+// A cluster refuses it. One machine that runs it has the memory that it has.
+func TestWhatAClusterWouldRefuseIsFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("chain.yaml", []byte(hungry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := `chain.yaml:13: spec.resources.memory: "128Mi": an engine needs up to `
+	if stdout, _, err := sinterctl(t, "validate", "chain.yaml"); err == nil || !strings.HasPrefix(err.Error(), want) || stdout != "" {
+		t.Errorf("it prints %q and fails with %v, want %s…", stdout, err, want)
+	}
+	if _, _, err := sinterctl(t, "synth", "chain.yaml"); err != nil {
+		t.Errorf("the chain is not synthesized: %v", err)
+	}
+}

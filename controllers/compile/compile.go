@@ -125,7 +125,7 @@ func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
 	memory := footprint.Of(compiled.Result.Program, compiled.Result.Tables)
-	if f := checkEngineMemory(c, memory, compiled.Result.Tables); f != nil {
+	if f := memory.Check(c, compiled.Result.Tables); f != nil {
 		found = append(found, *f)
 	}
 	if found.HasErrors() {
@@ -135,10 +135,9 @@ func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
-	p.EngineMemoryMiB, p.CoreMemoryMiB, p.StateMemoryMiB = inMiB(memory.Total(0)), inMiB(memory.Core), inMiB(memory.State+memory.Decisions)
-	if n := len(p.Packed); n > v1alpha1.MaxProgramBytes {
-		return failed(found, v1alpha1.ReasonTooLarge, fmt.Sprintf(
-			"the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes))
+	p.EngineMemoryMiB, p.CoreMemoryMiB, p.StateMemoryMiB = footprint.MiB(memory.Total(0)), footprint.MiB(memory.Core), footprint.MiB(memory.State+memory.Decisions)
+	if err := delivery.Fits(p.Packed); err != nil {
+		return failed(found, v1alpha1.ReasonTooLarge, err.Error())
 	}
 	message := fmt.Sprintf("%d traffic classes", p.Classes)
 	if n := len(compiled.Result.Tables); n > 0 {

@@ -40,6 +40,14 @@ func (p *Program) Contents() []*fib.Table {
 	return out
 }
 
+// Fits refuses a packed program that no object of the cluster takes.
+func Fits(packed []byte) error {
+	if n := len(packed); n > v1alpha1.MaxProgramBytes {
+		return fmt.Errorf("the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes)
+	}
+	return nil
+}
+
 // Pack packs an encoded program as EncodingGzip says.
 func Pack(encoded []byte) ([]byte, error) {
 	var packed bytes.Buffer

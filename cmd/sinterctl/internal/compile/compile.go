@@ -3,6 +3,8 @@ package compile
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/finding"
@@ -11,6 +13,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/footprint"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/dataplane/tables"
@@ -23,6 +27,25 @@ type Chain struct {
 	Findings finding.List // what there is to warn of
 	Files    []string     // all that were read, or were named and could not be
 	Took     Took
+
+	source *v1alpha1.ServiceChain
+	locate func(finding.List) finding.List // says of findings which lines they are about
+}
+
+// InCluster is what the operator would refuse, or warn of, that does not matter where one machine runs the chain: what a node has no memory
+// for, or an object of the cluster no room.
+func (c *Chain) InCluster() (list finding.List) {
+	if f := footprint.Of(c.Result.Program, c.Result.Tables).Check(c.source, c.Result.Tables); f != nil {
+		list = append(list, *f)
+	}
+	packed, err := delivery.Pack(c.Encoded)
+	if err == nil {
+		err = delivery.Fits(packed)
+	}
+	if err != nil {
+		list = append(list, finding.Finding{Object: c.Object, Code: finding.NotCompiled, Message: err.Error()})
+	}
+	return c.locate(list)
 }
 
 // Took is how long the stages took.
@@ -71,7 +94,7 @@ func graphOf(memory *rules.Memory, from *stores.Stores, routes *tables.Memory, i
 	}
 	return &Chain{
 		Program: compiler.Program{Graph: g}, Object: read.Object, Files: bundle.Sources, Findings: findings.Warnings(),
-		Took: Took{Read: time.Since(began)},
+		Took: Took{Read: time.Since(began)}, source: sc, locate: bundle.Locate,
 	}, nil
 }
 
@@ -135,7 +158,7 @@ func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) er
 	}
 	c.Program = *p
 	for _, w := range c.Result.Warnings {
-		c.Findings = append(c.Findings, finding.Finding{Severity: finding.Warning, Message: w.String()})
+		c.Findings = append(c.Findings, c.located(w))
 	}
 	c.Took.Synthesize = time.Since(began)
 	return nil
@@ -187,4 +210,27 @@ func Warnings(l finding.List) []string {
 		out = append(out, fmt.Sprint(f))
 	}
 	return out
+}
+
+// located is a warning of the synthesizer, about the rule or the function that it names, where the chain has that itself.
+func (c *Chain) located(w synth.Warning) finding.Finding {
+	f := finding.Finding{Severity: finding.Warning, Message: w.String()}
+	if c.source == nil {
+		return f
+	}
+	function, _, _ := strings.Cut(w.Node, "/")
+	for i := range c.source.Spec.Functions {
+		is := &c.source.Spec.Functions[i]
+		if string(is.Name) != function {
+			continue
+		}
+		f.Object, f.Field = c.Object, fmt.Sprintf("spec.functions[%d]", i)
+		if is.Firewall == nil || w.Rule == "" {
+			break
+		}
+		if k := slices.IndexFunc(is.Firewall.Rules, func(r v1alpha1.FirewallRule) bool { return function+"/"+string(r.Name) == w.Rule }); k >= 0 {
+			f.Field += fmt.Sprintf(".firewall.rules[%d]", k)
+		}
+	}
+	return c.locate(finding.List{f})[0]
 }

@@ -236,8 +236,8 @@ func TestFilesOfARefusedChainAreWatched(t *testing.T) {
 	if err := os.WriteFile(acl, []byte("action,protocol\nAccept,tcp\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.expect("warning: fw/inside ", "acl.csv:2: never decides a packet")
-	r.expect("warning: fw/outside ", "acl.csv:2: never decides a packet")
+	r.expect("warning: ", "chain.yaml:", "fw/inside ", "acl.csv:2: never decides a packet")
+	r.expect("warning: ", "chain.yaml:", "fw/outside ", "acl.csv:2: never decides a packet")
 	r.expect("reload: the program is the same")
 }
 

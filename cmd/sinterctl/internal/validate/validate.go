@@ -70,8 +70,13 @@ func (r *Report) validate(in compile.Input, name string) {
 		return
 	}
 	r.add(c.Object, c.Findings)
+	inCluster := c.InCluster()
+	r.add(c.Object, inCluster)
+	if inCluster.HasErrors() {
+		return
+	}
 	r.Chains = append(r.Chains, Chain{
-		Namespace: c.Object.Namespace, Name: c.Object.Name, Interfaces: len(c.Graph.Interfaces), Elements: len(c.Graph.Nodes), Warnings: len(c.Findings),
+		Namespace: c.Object.Namespace, Name: c.Object.Name, Interfaces: len(c.Graph.Interfaces), Elements: len(c.Graph.Nodes), Warnings: len(c.Findings) + len(inCluster),
 	})
 }
 
