@@ -36,6 +36,7 @@ func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Clust
 	addClusterFlags(cmd, &f)
 	if strings.Contains(cmd.Use, "<chain>") {
 		cmd.ValidArgsFunction = chainFirst(&f, strings.Count(cmd.Use, "<revision>"))
+		ofChain(cmd, &f)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := f.Connect()

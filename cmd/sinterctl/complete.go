@@ -45,8 +45,8 @@ func complete(cmd *cobra.Command) {
 		"chain":     values(chainNames),
 		"in":        values(interfaces),
 		"bind":      devices(values(interfaces)),
-		"class":     segmentClasses,
-		"drop":      values(reasons),
+		"class":     segmentClasses(running),
+		"drop":      reasons(running),
 		"proto":     fixed("tcp", "udp", "icmp"),
 		"tcp-flags": fixed("SYN", "ACK", "FIN", "RST", "PSH", "URG", "ECE", "CWR"),
 	} {
@@ -123,60 +123,98 @@ func interfaces(cmd *cobra.Command, args []string) []string {
 	return names
 }
 
-// running is the program that an engine has, as sinterctl keeps it beside the engine's socket; nil: it is not known.
-func running(cmd *cobra.Command) *programpb.Program {
+// programOf finds the program that a command is about; nil: it is not known.
+type programOf func(cmd *cobra.Command, args []string) *programpb.Program
+
+// running is the program that an engine has, as sinterctl keeps it beside the engine's socket.
+func running(cmd *cobra.Command, _ []string) *programpb.Program {
 	socket, _ := cmd.Flags().GetString("socket")
 	return runner.LastProgram(socket)
 }
 
 // segmentClasses completes "<segment>:<class>", the segment first.
-func segmentClasses(cmd *cobra.Command, _ []string, begun string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
-	for _, s := range running(cmd).GetSegments() {
-		if strings.HasPrefix(s.GetName(), begun) {
-			out = append(out, s.GetName())
-		}
-		if number, ok := strings.CutPrefix(begun, s.GetName()+":"); ok {
-			for i := range s.GetClasses() {
-				if class := strconv.Itoa(i); strings.HasPrefix(class, number) {
-					out = append(out, s.GetName()+":"+class)
+func segmentClasses(of programOf) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+		for _, s := range of(cmd, args).GetSegments() {
+			if strings.HasPrefix(s.GetName(), begun) {
+				out = append(out, s.GetName())
+			}
+			if number, ok := strings.CutPrefix(begun, s.GetName()+":"); ok {
+				for i := range s.GetClasses() {
+					if class := strconv.Itoa(i); strings.HasPrefix(class, number) {
+						out = append(out, s.GetName()+":"+class)
+					}
 				}
 			}
 		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// reasons are those that packets are dropped for: the chain's, and the engine's own.
-func reasons(cmd *cobra.Command, _ []string) []string {
-	list := running(cmd).GetReasons()
-	for r := range programpb.DropReason_name {
-		if r != int32(programpb.DropReason_DROP_NONE) {
-			list = append(list, program.BuiltinReason(programpb.DropReason(r)))
+// reasons completes those that packets are dropped for: the chain's, and the engine's own.
+func reasons(of programOf) cobra.CompletionFunc {
+	return values(func(cmd *cobra.Command, args []string) []string {
+		list := of(cmd, args).GetReasons()
+		for r := range programpb.DropReason_name {
+			if r != int32(programpb.DropReason_DROP_NONE) {
+				list = append(list, program.BuiltinReason(programpb.DropReason(r)))
+			}
 		}
+		return slices.Sorted(slices.Values(list))
+	})
+}
+
+// asked is what a cluster answers in time; else nothing.
+func asked[T any](cmd *cobra.Command, f *cluster.Flags, ask func(ctx context.Context, c *cluster.Cluster) T) (nothing T) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	found := make(chan T, 1)
+	go func() { // not all that a client does before its first request ends with a context
+		var out T
+		if c, err := f.Connect(); err == nil {
+			out = ask(ctx, c)
+		}
+		found <- out
+	}()
+	select {
+	case out := <-found:
+		return out
+	case <-ctx.Done():
+		return nothing
 	}
-	return slices.Sorted(slices.Values(list))
 }
 
 // ofCluster completes from what a cluster has.
 func ofCluster(f *cluster.Flags, list func(ctx context.Context, c *cluster.Cluster, args []string) []string) cobra.CompletionFunc {
 	return values(func(cmd *cobra.Command, args []string) []string {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		found := make(chan []string, 1)
-		go func() { // not all that a client does before its first request ends with a context
-			var out []string
-			if c, err := f.Connect(); err == nil {
-				out = list(ctx, c, args)
-			}
-			found <- out
-		}()
-		select {
-		case out := <-found:
-			return out
-		case <-ctx.Done():
-			return nil
-		}
+		return asked(cmd, f, func(ctx context.Context, c *cluster.Cluster) []string { return list(ctx, c, args) })
 	})
+}
+
+// ofChain completes the flags that name something of the chain, which is a command's last argument.
+func ofChain(cmd *cobra.Command, f *cluster.Flags) {
+	program := func(cmd *cobra.Command, args []string) *programpb.Program {
+		return asked(cmd, f, func(ctx context.Context, c *cluster.Cluster) *programpb.Program { return c.Running(ctx, last(args)) })
+	}
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"instance": ofCluster(f, func(ctx context.Context, c *cluster.Cluster, args []string) []string {
+			return c.InstanceNames(ctx, last(args))
+		}),
+		"class": segmentClasses(program),
+		"drop":  reasons(program),
+	} {
+		if cmd.Flags().Lookup(flag) != nil {
+			register(cmd, flag, complete)
+		}
+	}
+}
+
+// last is the last of some arguments; empty: there is none.
+func last(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[len(args)-1]
 }
 
 // addClusterFlags adds the flags that choose a cluster, and completes their values.

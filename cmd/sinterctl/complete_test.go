@@ -87,7 +87,7 @@ func TestValuesAreCompleted(t *testing.T) {
 func TestCompletionDoesNotWaitForever(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(func() { _ = server.Config.Close() }) // it waits for no request
-	for _, line := range []string{"rollback office", "status --namespace"} {
+	for _, line := range []string{"rollback office", "status --namespace", "top flows office --instance", "trace office --class"} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
@@ -110,6 +110,11 @@ func TestAllChoicesAreCompleted(t *testing.T) {
 			if f := c.Flags().Lookup("output"); f != nil {
 				if _, ok := c.GetFlagCompletionFunc("output"); !ok {
 					t.Errorf("plugin %v: %s --output has no completion", plugin, c.Name())
+				}
+			}
+			for _, flag := range []string{"instance", "class", "drop"} {
+				if _, ok := c.GetFlagCompletionFunc(flag); !ok && c.Flags().Lookup(flag) != nil {
+					t.Errorf("plugin %v: %s --%s has no completion", plugin, c.Name(), flag)
 				}
 			}
 		}

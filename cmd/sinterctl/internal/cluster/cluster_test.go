@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/explain"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 func TestStatusShowsChainConditionsInstancesAndTheLoadOfEachCore(t *testing.T) {
@@ -52,6 +54,19 @@ func TestNamesForCompletion(t *testing.T) {
 	}
 	if got := w.Revisions(t.Context(), "none"); got != nil {
 		t.Errorf("a chain that there is not has the revisions %q", got)
+	}
+	if got := strings.Join(w.InstanceNames(t.Context(), "office"), " "); got != "office-0 office-1" {
+		t.Errorf("instances are %q, want two of office", got)
+	}
+	third, err := delivery.Unpack(w.programs[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Running(t.Context(), "office"); !proto.Equal(got, third.Program) {
+		t.Errorf("the program that runs is %v, want revision 3", got)
+	}
+	if got, none := w.Running(t.Context(), "none"), w.InstanceNames(t.Context(), "none"); got != nil || none != nil {
+		t.Errorf("a chain that there is not has instances %q and program %v", none, got)
 	}
 	lab := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}}
 	if err := w.Client.Create(t.Context(), lab); err != nil {

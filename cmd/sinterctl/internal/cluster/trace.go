@@ -84,6 +84,39 @@ func (c *Cluster) chosen(ctx context.Context, chain *v1alpha1.ServiceChain, name
 	return slices.DeleteFunc(instances, func(i v1alpha1.ChainInstance) bool { return !slices.Contains(names, i.Name) }), nil
 }
 
+// InstanceNames are those of a chain, as far as the cluster tells.
+func (c *Cluster) InstanceNames(ctx context.Context, chain string) (names []string) {
+	instances, err := c.instances(ctx, client.MatchingLabels{v1alpha1.LabelChain: chain})
+	if err != nil {
+		return nil
+	}
+	for i := range instances {
+		names = append(names, instances[i].Name)
+	}
+	return names
+}
+
+// Running is the program that a chain runs, nil if the cluster does not tell.
+func (c *Cluster) Running(ctx context.Context, name string) *programpb.Program {
+	chain, err := c.chain(ctx, name)
+	if err != nil {
+		return nil
+	}
+	programs, err := c.revisions(ctx, chain)
+	if err != nil {
+		return nil
+	}
+	o, err := programs.find(chain.Status.Program)
+	if err != nil {
+		return nil
+	}
+	p, err := delivery.Unpack(o)
+	if err != nil {
+		return nil
+	}
+	return p.Program
+}
+
 // withHash is the program of a hash, nil if it is not kept.
 func (r revisions) withHash(hash []byte) *programpb.Program {
 	text := fmt.Sprintf("%x", hash)
