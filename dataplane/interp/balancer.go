@@ -9,11 +9,14 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, name string, e element.Balancer) meaning {
-		return &balancer{Balancer: e, name: name, table: maglev(e.Backends), kept: &balanced{of: map[endpoint][]*assignment{}}}
+	pass.Register(func(_ *pass.Chain, name string, e element.Balancer) pass.Element {
+		return &balancer{Balancer: e, name: name, table: maglev(e.Backends), kept: &balanced{of: map[flow.Endpoint][]*assignment{}}}
 	})
 }
 
@@ -34,40 +37,44 @@ type balancer struct {
 
 // balanced are the sessions of a balancer, by the client's end.
 type balanced struct {
-	of map[endpoint][]*assignment
+	of map[flow.Endpoint][]*assignment
 	n  int // those that are over included
 }
 
 // assignment is a session: a flow from a client, and the backend that it goes to.
 type assignment struct {
-	flow    flow
-	backend endpoint
+	flow    flow.Flow
+	backend flow.Endpoint
 	last    time.Duration
-	tcp     tcpState
+	tcp     flow.TCP
 	of      *balancer
-	from    *entry // whose endpoint the client's end is, if that was loose when it began
+	from    pass.Origin // of the client's end, if that was loose when it began
 }
 
-func (a *assignment) source() *entry { return a.from }
+// Origin implements pass.Dependent.
+func (a *assignment) Origin() pass.Origin { return a.from }
 
-func (a *assignment) take() { a.of.kept.take(a) }
+// Take implements pass.Dependent.
+func (a *assignment) Take() { a.of.kept.take(a) }
 
-// put: with another port it would have had another backend.
-func (a *assignment) put(at endpoint) {
-	a.flow.src, a.flow.sport = at.addr, at.port
+// Put implements pass.Dependent. With another port the flow would have had another backend.
+func (a *assignment) Put(at flow.Endpoint) {
+	a.flow.Src, a.flow.Sport = at.Addr, at.Port
 	if to, reason := a.of.choose(a.flow, a.last); reason == "" {
 		a.backend = to
 	}
 	a.of.kept.put(a)
 }
 
-func (a *assignment) client() endpoint { return endpoint{a.flow.proto, a.flow.src, a.flow.sport} }
+func (a *assignment) client() flow.Endpoint {
+	return flow.Endpoint{Proto: a.flow.Proto, Addr: a.flow.Src, Port: a.flow.Sport}
+}
 
 func (b *balancer) timeout(a *assignment) time.Duration {
 	switch {
-	case a.flow.proto == protoUDP:
+	case a.flow.Proto == header.UDP:
 		return b.Timeouts.UDP
-	case a.tcp.established():
+	case a.tcp.Established():
 		return b.Timeouts.TCP
 	}
 	return b.Timeouts.TCPTransitory
@@ -78,12 +85,12 @@ func (b *balancer) live(a *assignment, now time.Duration) bool { return now-a.la
 // listed tells whether a session's backend is still one.
 func (b *balancer) listed(a *assignment) bool {
 	return slices.ContainsFunc(b.Backends, func(k element.Backend) bool {
-		return num(k.Addr) == a.backend.addr && cmp.Or(k.Port, a.flow.dport) == a.backend.port
+		return header.Number(k.Addr) == a.backend.Addr && cmp.Or(k.Port, a.flow.Dport) == a.backend.Port
 	})
 }
 
 // sessions are those of a client's end, as far as they count.
-func (b *balancer) sessions(client endpoint, now time.Duration) (list []*assignment) {
+func (b *balancer) sessions(client flow.Endpoint, now time.Duration) (list []*assignment) {
 	for _, a := range b.kept.of[client] {
 		if b.live(a, now) && b.listed(a) {
 			list = append(list, a)
@@ -93,8 +100,8 @@ func (b *balancer) sessions(client endpoint, now time.Duration) (list []*assignm
 }
 
 // forth is the session of a flow from a client; nil: none.
-func (b *balancer) forth(f flow, now time.Duration) *assignment {
-	for _, a := range b.sessions(endpoint{f.proto, f.src, f.sport}, now) {
+func (b *balancer) forth(f flow.Flow, now time.Duration) *assignment {
+	for _, a := range b.sessions(flow.Endpoint{Proto: f.Proto, Addr: f.Src, Port: f.Sport}, now) {
 		if a.flow == f {
 			return a
 		}
@@ -103,16 +110,16 @@ func (b *balancer) forth(f flow, now time.Duration) *assignment {
 }
 
 // back is the session of a flow from a backend; nil: none.
-func (b *balancer) back(f flow, now time.Duration) *assignment {
-	for _, a := range b.sessions(endpoint{f.proto, f.dst, f.dport}, now) {
-		if a.backend == (endpoint{f.proto, f.src, f.sport}) {
+func (b *balancer) back(f flow.Flow, now time.Duration) *assignment {
+	for _, a := range b.sessions(flow.Endpoint{Proto: f.Proto, Addr: f.Dst, Port: f.Dport}, now) {
+		if a.backend == (flow.Endpoint{Proto: f.Proto, Addr: f.Src, Port: f.Sport}) {
 			return a
 		}
 	}
 	return nil
 }
 
-func (b *balancer) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
+func (b *balancer) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
 	var reason string
 	if in == element.BalancerClients {
 		reason = b.fromClient(r, p)
@@ -120,142 +127,142 @@ func (b *balancer) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 		b.fromBackend(r, p)
 	}
 	if reason != "" {
-		r.discard(n, p, reason)
-		return ended, false
+		r.Discard(n, p, reason)
+		return pass.Ended, false
 	}
 	return 1 - in, false
 }
 
 // balances tells whether a packet is one that has a flow.
-func balances(ip []byte) bool { return fragOf(ip) == fragWhole && ported(ip) }
+func balances(ip []byte) bool { return header.Frag(ip) == header.FragWhole && header.Ported(ip) }
 
 // errorMessage tells an ICMP message that quotes the packet that it is about, and what can be told of that packet's flow.
-func errorMessage(ip []byte) (is bool, quote []byte, f flow) {
-	switch icmpType(ip) {
-	case icmpUnreachable, icmpTimeExceeded, icmpParameterProblem:
+func errorMessage(ip []byte) (is bool, quote []byte, f flow.Flow) {
+	switch header.ICMPType(ip) {
+	case header.Unreachable, header.TimeExceeded, header.ParameterProblem:
 	default:
 		return false, nil, f
 	}
-	if fragOf(ip) != fragWhole {
+	if header.Frag(ip) != header.FragWhole {
 		return false, nil, f
 	}
-	if quote = quotedFlow(ip); quote == nil || quote[9] != protoTCP && quote[9] != protoUDP {
+	if quote = flow.Quoted(ip); quote == nil || quote[9] != header.TCP && quote[9] != header.UDP {
 		return true, nil, f
 	}
-	f, _ = tuple(quote)
+	f, _ = flow.Of(quote)
 	return true, quote, f
 }
 
-func (b *balancer) fromClient(r *run, p *packet) (reason string) {
-	if !slices.Contains(b.Virtual, addr(dstOf(p.ip))) {
+func (b *balancer) fromClient(r *pass.Run, p *pass.Packet) (reason string) {
+	if !slices.Contains(b.Virtual, header.Addr(header.Dst(p.IP))) {
 		return ""
 	}
-	if is, q, f := errorMessage(p.ip); is {
+	if is, q, f := errorMessage(p.IP); is {
 		var a *assignment
-		if q != nil && f.src == dstOf(p.ip) {
+		if q != nil && f.Src == header.Dst(p.IP) {
 			if b.Stateless {
-				return b.send(r, p, f.reversed())
+				return b.send(r, p, f.Reversed())
 			}
-			a = b.forth(f.reversed(), r.now)
+			a = b.forth(f.Reversed(), r.Now)
 		}
 		if a == nil {
 			return b.NoSession
 		}
 		if b.Direct {
-			r.note("error for backend %v", addr(a.backend.addr))
-			p.via = addr(a.backend.addr)
+			r.Note("error for backend %v", header.Addr(a.backend.Addr))
+			p.Via = header.Addr(a.backend.Addr)
 			return ""
 		}
-		r.note("error about what %v was sent", addr(a.flow.src))
-		setDst(p.ip, a.backend.addr)
-		rewriteSrc(q, a.backend.addr, a.backend.port)
-		p.by.dst, p.by.qsrc, p.by.qsport = nil, nil, nil
+		r.Note("error about what %v was sent", header.Addr(a.flow.Src))
+		header.SetDst(p.IP, a.backend.Addr)
+		flow.RewriteSrc(q, a.backend.Addr, a.backend.Port)
+		p.By.Dst, p.By.QuotedSrc, p.By.QuotedSport = nil, nil, nil
 		return ""
 	}
-	if !balances(p.ip) {
+	if !balances(p.IP) {
 		return ""
 	}
-	f, _ := tuple(p.ip)
+	f, _ := flow.Of(p.IP)
 	if b.Stateless {
 		return b.send(r, p, f)
 	}
-	a := b.forth(f, r.now)
+	a := b.forth(f, r.Now)
 	if a == nil {
 		if a, reason = b.assign(r, f); reason != "" {
 			return reason
 		}
-		a.from = r.depend(p.by, a)
+		a.from = r.Depend(p.By, a)
 	}
 	if b.Direct {
-		b.use(r, a, p.ip, element.NAPTInside)
-		r.note("by backend %v", addr(a.backend.addr))
-		p.via = addr(a.backend.addr)
+		b.use(r, a, p.IP, flow.Inside)
+		r.Note("by backend %v", header.Addr(a.backend.Addr))
+		p.Via = header.Addr(a.backend.Addr)
 		return ""
 	}
-	b.use(r, a, p.ip, element.NAPTOutside)
-	r.note("to backend %v", a.backend.addrPort())
-	rewriteDst(p.ip, a.backend.addr, a.backend.port)
-	p.by.dst, p.by.dport = nil, nil
+	b.use(r, a, p.IP, flow.Outside)
+	r.Note("to backend %v", a.backend.AddrPort())
+	flow.RewriteDst(p.IP, a.backend.Addr, a.backend.Port)
+	p.By.Dst, p.By.Dport = nil, nil
 	return ""
 }
 
 // send has a packet of a flow, which has no session, go by the backend of its entry.
-func (b *balancer) send(r *run, p *packet, f flow) (reason string) {
+func (b *balancer) send(r *pass.Run, p *pass.Packet, f flow.Flow) (reason string) {
 	at := b.table[entryOf(f, b.ByClient)]
 	if at == noBackend {
 		return b.NoBackend
 	}
-	r.note("by backend %v", b.Backends[at].Addr)
-	p.via = b.Backends[at].Addr
+	r.Note("by backend %v", b.Backends[at].Addr)
+	p.Via = b.Backends[at].Addr
 	return ""
 }
 
-func (b *balancer) fromBackend(r *run, p *packet) {
-	if is, q, f := errorMessage(p.ip); is {
+func (b *balancer) fromBackend(r *pass.Run, p *pass.Packet) {
+	if is, q, f := errorMessage(p.IP); is {
 		if q == nil {
 			return
 		}
-		if a := b.back(f.reversed(), r.now); a != nil {
-			r.note("error about what backend %v was sent", a.backend.addrPort())
-			setSrc(p.ip, a.flow.dst)
-			rewriteDst(q, a.flow.dst, a.flow.dport)
-			p.by.src, p.by.qdst, p.by.qdport = nil, nil, nil
+		if a := b.back(f.Reversed(), r.Now); a != nil {
+			r.Note("error about what backend %v was sent", a.backend.AddrPort())
+			header.SetSrc(p.IP, a.flow.Dst)
+			flow.RewriteDst(q, a.flow.Dst, a.flow.Dport)
+			p.By.Src, p.By.QuotedDst, p.By.QuotedDport = nil, nil, nil
 		}
 		return
 	}
-	if !balances(p.ip) {
+	if !balances(p.IP) {
 		return
 	}
-	f, _ := tuple(p.ip)
-	if a := b.back(f, r.now); a != nil {
-		b.use(r, a, p.ip, element.NAPTInside)
-		r.note("from backend %v", a.backend.addrPort())
-		rewriteSrc(p.ip, a.flow.dst, a.flow.dport)
-		p.by.src, p.by.sport = nil, nil
+	f, _ := flow.Of(p.IP)
+	if a := b.back(f, r.Now); a != nil {
+		b.use(r, a, p.IP, flow.Inside)
+		r.Note("from backend %v", a.backend.AddrPort())
+		flow.RewriteSrc(p.IP, a.flow.Dst, a.flow.Dport)
+		p.By.Src, p.By.Sport = nil, nil
 	}
 }
 
 // use refreshes a session by a packet of its flow, as a NAPT's whose outside the client is, or, if that is all that is seen, its inside.
-func (b *balancer) use(r *run, a *assignment, ip []byte, side int) {
+func (b *balancer) use(r *pass.Run, a *assignment, ip []byte, side int) {
 	was := *a
-	r.undoable(func() { *a = was })
-	a.tcp.oneSided = b.Direct
-	if a.flow.proto != protoTCP || a.tcp.use(transport(ip), side) {
-		a.last = r.now
+	r.Undoable(func() { *a = was })
+	a.tcp.OneSided = b.Direct
+	if a.flow.Proto != header.TCP || a.tcp.Use(header.Transport(ip), side) {
+		a.last = r.Now
 	}
 }
 
 // assign gives a new flow a backend.
-func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
-	client := endpoint{f.proto, f.src, f.sport}
+func (b *balancer) assign(r *pass.Run, f flow.Flow) (_ *assignment, reason string) {
+	client := flow.Endpoint{Proto: f.Proto, Addr: f.Src, Port: f.Sport}
 	if i := slices.IndexFunc(b.kept.of[client], func(a *assignment) bool { return a.flow == f }); i >= 0 {
 		b.remove(r, b.kept.of[client][i]) // it is over, or its backend is gone
 	}
-	to, reason := b.choose(f, r.now)
+	to, reason := b.choose(f, r.Now)
 	if reason != "" {
 		return nil, reason
 	}
-	a := &assignment{flow: f, backend: to, last: r.now, of: b, tcp: tcpState{answered: b.Direct}}
+	a := &assignment{flow: f, backend: to, last: r.Now, of: b, tcp: flow.TCP{Answered: b.Direct}}
 	if !b.add(r, a) {
 		return nil, b.Full
 	}
@@ -263,18 +270,18 @@ func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
 }
 
 // choose is the backend of a new flow.
-func (b *balancer) choose(f flow, now time.Duration) (to endpoint, reason string) {
+func (b *balancer) choose(f flow.Flow, now time.Duration) (to flow.Endpoint, reason string) {
 	at := entryOf(f, b.ByClient)
 	if b.table[at] == noBackend {
 		return to, b.NoBackend
 	}
-	known := b.sessions(endpoint{f.proto, f.src, f.sport}, now)
+	known := b.sessions(flow.Endpoint{Proto: f.Proto, Addr: f.Src, Port: f.Sport}, now)
 	if len(known) >= clientSessions {
 		return to, b.Full
 	}
 	for i := range otherBackends {
 		k := b.Backends[b.table[(at+i)%maglevSize]]
-		to = endpoint{f.proto, num(k.Addr), cmp.Or(k.Port, f.dport)}
+		to = flow.Endpoint{Proto: f.Proto, Addr: header.Number(k.Addr), Port: cmp.Or(k.Port, f.Dport)}
 		if !b.Direct && slices.ContainsFunc(known, func(a *assignment) bool { return a.backend == to }) {
 			continue
 		}
@@ -284,11 +291,11 @@ func (b *balancer) choose(f flow, now time.Duration) (to endpoint, reason string
 }
 
 // add keeps a session; false: there is no room.
-func (b *balancer) add(r *run, a *assignment) bool {
+func (b *balancer) add(r *pass.Run, a *assignment) bool {
 	if b.kept.n >= b.MaxSessions {
 		for _, list := range b.kept.of {
 			for _, old := range slices.Clone(list) {
-				if !b.live(old, r.now) {
+				if !b.live(old, r.Now) {
 					b.remove(r, old)
 				}
 			}
@@ -298,14 +305,14 @@ func (b *balancer) add(r *run, a *assignment) bool {
 		return false
 	}
 	b.kept.put(a)
-	r.undoable(func() { b.kept.take(a) })
+	r.Undoable(func() { b.kept.take(a) })
 	return true
 }
 
 // remove ends a session that does not count.
-func (b *balancer) remove(r *run, a *assignment) {
+func (b *balancer) remove(r *pass.Run, a *assignment) {
 	b.kept.take(a)
-	r.undoable(func() { b.kept.put(a) })
+	r.Undoable(func() { b.kept.put(a) })
 }
 
 func (s *balanced) put(a *assignment) {
@@ -321,32 +328,22 @@ func (s *balanced) take(a *assignment) {
 	s.n--
 }
 
-// resume: sessions stay. Those of a backend that is not listed do not count as long as that is so.
-func (b *balancer) resume(before meaning) meaning {
+// Resume implements pass.Keeping: sessions stay. Those of a backend that is not listed do not count as long as that is so.
+func (b *balancer) Resume(before pass.Element) pass.Element {
 	if old, ok := before.(*balancer); ok {
 		b.kept = old.kept
 	}
 	return b
 }
 
-// balancers are the chain's.
-func (c *Chain) balancers() (list []*balancer) {
-	for _, m := range c.means {
-		if b, ok := m.(*balancer); ok {
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
-// all are the sessions that are not over, as those of a NAPT whose inside the backends are.
-func (b *balancer) all(now time.Duration) (list []Session) {
+// Sessions are those that are not over, as those of a NAPT whose inside the backends are.
+func (b *balancer) Sessions(now time.Duration) (list []pass.Session) {
 	for _, of := range b.kept.of {
 		for _, a := range of {
 			if b.live(a, now) {
-				list = append(list, Session{
-					Binding: Binding{Node: b.name, Proto: a.flow.proto, Inside: a.backend.addrPort(), Remote: a.client().addrPort()},
-					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last, Loose: a.from != nil && a.from.loose,
+				list = append(list, pass.Session{
+					Binding: pass.Binding{Node: b.name, Proto: a.flow.Proto, Inside: a.backend.AddrPort(), Remote: a.client().AddrPort()},
+					Outside: netip.AddrPortFrom(header.Addr(a.flow.Dst), a.flow.Dport), Idle: now - a.last, Loose: a.from != nil && a.from.Loose(),
 				})
 			}
 		}
@@ -356,21 +353,24 @@ func (b *balancer) all(now time.Duration) (list []Session) {
 
 // evictable tells whether a balancer may end a live session for a flow that finds no room.
 func (a *assignment) evictable(now time.Duration) bool {
-	return a.flow.proto == protoTCP && !a.tcp.acknowledged && now-a.last >= openingIdle
+	return a.flow.Proto == header.TCP && !a.tcp.Acknowledged && now-a.last >= flow.OpeningIdle
 }
 
-// end ends a session, as a balancer may for another one that finds no room.
-func (b *balancer) end(now time.Duration, of Binding) error {
-	client := endpoint{of.Proto, num(of.Remote.Addr()), of.Remote.Port()}
+// Evict ends a session that its backend has not acknowledged.
+func (b *balancer) Evict(now time.Duration, of pass.Binding) (mine bool, err error) {
+	if b.name != of.Node || !of.Inside.Addr().Is4() || !of.Remote.Addr().Is4() {
+		return false, nil
+	}
+	client := flow.Endpoint{Proto: of.Proto, Addr: header.Number(of.Remote.Addr()), Port: of.Remote.Port()}
 	for _, a := range b.kept.of[client] {
 		switch {
-		case a.backend.addrPort() != of.Inside || !b.live(a, now):
+		case a.backend.AddrPort() != of.Inside || !b.live(a, now):
 		case !a.evictable(now):
-			return fmt.Errorf("%s may not end the session %v → %v: protocol %d, acknowledged: %t, idle for %v", b.name, of.Remote, of.Inside, of.Proto, a.tcp.acknowledged, now-a.last)
+			return true, fmt.Errorf("%s may not end the session %v → %v: protocol %d, acknowledged: %t, idle for %v", b.name, of.Remote, of.Inside, of.Proto, a.tcp.Acknowledged, now-a.last)
 		default:
 			b.kept.take(a)
-			return nil
+			return true, nil
 		}
 	}
-	return fmt.Errorf("%s has no session %v → %v", b.name, of.Remote, of.Inside)
+	return true, fmt.Errorf("%s has no session %v → %v", b.name, of.Remote, of.Inside)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 // Choice is a session that an engine's NAPTs made for a frame, whatever became of the frame. NAPTs that follow each other directly may
@@ -20,27 +23,21 @@ type Choice struct {
 }
 
 // outside is what the last NAPT chose.
-func (c *Choice) outside(proto uint8) endpoint {
-	return endpoint{proto, num(c.Outside.Addr()), c.Outside.Port()}
-}
-
-// Subscriber is one that an engine's meter has from now on, instead of an old one if it had no room for both.
-type Subscriber struct {
-	Meter    string
-	New, Old netip.Addr // their prefixes, invalid: none
+func (c *Choice) outside(proto uint8) flow.Endpoint {
+	return flow.Endpoint{Proto: proto, Addr: header.Number(c.Outside.Addr()), Port: c.Outside.Port()}
 }
 
 // Seen is what an engine did with a frame.
 type Seen struct {
-	Result
-	Choices     []Choice // in their order
-	Subscribers []Subscriber
+	pass.Result
+	Choices []Choice    // in their order
+	Told    []pass.Told // what other elements chose
 }
 
 // isFor tells whether a session is that of a flow at the NAPT with the index; by is the entry of the NAPT before, if the flow comes from
 // one.
-func (c *Choice) isFor(index int, f flow, by *entry) bool {
-	if c.Proto != f.proto || num(c.Remote.Addr()) != f.dst || c.Remote.Port() != f.dport {
+func (c *Choice) isFor(index int, f flow.Flow, by *entry) bool {
+	if c.Proto != f.Proto || header.Number(c.Remote.Addr()) != f.Dst || c.Remote.Port() != f.Dport {
 		return false
 	}
 	for i := index; i > 0; i-- {
@@ -49,7 +46,7 @@ func (c *Choice) isFor(index int, f flow, by *entry) bool {
 		}
 		f, by = by.flow, by.source
 	}
-	return num(c.Inside.Addr()) == f.src && c.Inside.Port() == f.sport
+	return header.Number(c.Inside.Addr()) == f.Src && c.Inside.Port() == f.Sport
 }
 
 // told is a session that an engine made, and what became of it here.
@@ -60,7 +57,7 @@ type told struct {
 }
 
 // choiceOf is the session whose endpoint the engine has chosen for a flow at a NAPT; nil: none.
-func (r *run) choiceOf(n *nat, f flow, by *entry) *told {
+func (r *run) choiceOf(n *nat, f flow.Flow, by *entry) *told {
 	for _, c := range r.told {
 		if last := len(c.NAPTs) - 1; c.NAPTs[last] == n.name && c.isFor(last, f, by) {
 			return c
@@ -70,7 +67,7 @@ func (r *run) choiceOf(n *nat, f flow, by *entry) *told {
 }
 
 // isBegun tells whether the engine has made a session of a flow at a NAPT, be the choice that of another one behind.
-func (r *run) isBegun(n *nat, f flow, by *entry) bool {
+func (r *run) isBegun(n *nat, f flow.Flow, by *entry) bool {
 	return slices.ContainsFunc(r.told, func(c *told) bool {
 		i := slices.Index(c.NAPTs, n.name)
 		return i >= 0 && c.isFor(i, f, by)
@@ -78,90 +75,92 @@ func (r *run) isBegun(n *nat, f flow, by *entry) bool {
 }
 
 // deny notes that the engine has chosen what it may not.
-func (r *run) deny(n *nat, f flow, at endpoint) {
+func (r *run) deny(n *nat, f flow.Flow, at flow.Endpoint) {
 	p := n.element
 	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
-	if e := n.holder(f, at, r.now); e != nil {
-		why = fmt.Sprintf("in use by %v → %v, idle for %v", n.binding(e.flow).Inside, n.binding(e.flow).Remote, e.idle(r.now))
-	} else if n.resting(f, at, r.now) {
+	if e := n.holder(f, at, r.Now); e != nil {
+		why = fmt.Sprintf("in use by %v → %v, idle for %v", n.binding(e.flow).Inside, n.binding(e.flow).Remote, e.idle(r.Now))
+	} else if n.resting(f, at, r.Now) {
 		why = "rests"
-	} else if !n.paired(f, at, r.now) {
+	} else if !n.paired(f, at, r.Now) {
 		why = "of another address than the host's others"
 	}
 	b := n.binding(f)
-	r.denied = append(r.denied, fmt.Sprintf("%s: %v → %v became %v: %s", n.name, b.Inside, b.Remote, at.addrPort(), why))
+	r.Deny("%s: %v → %v became %v: %s", n.name, b.Inside, b.Remote, at.AddrPort(), why)
 }
 
 // chosen is the endpoint of a new entry, and whether it is loose. A reason means that it gets none.
-func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose bool, reason string) {
+func (r *run) chosen(n *nat, f flow.Flow, by *entry) (at flow.Endpoint, loose bool, reason string) {
 	switch {
-	case n.limited(n.key(f), true, r.now) && !r.mayCountLess(n, f, by):
-		return endpoint{}, false, n.element.Limits.Reason
-	case n.full(r.now):
-		return endpoint{}, false, element.ReasonNATExhausted
+	case n.limited(n.key(f), true, r.Now) && !r.mayCountLess(n, f, by):
+		return flow.Endpoint{}, false, n.element.Limits.Reason
+	case n.full(r.Now):
+		return flow.Endpoint{}, false, element.ReasonNATExhausted
 	}
 	at, loose, ok := r.choice(n, f, by)
 	if !ok {
-		return endpoint{}, false, element.ReasonNATExhausted
+		return flow.Endpoint{}, false, element.ReasonNATExhausted
 	}
 	return at, loose, r.gaveUp(n, f, by)
 }
 
 // choice is the endpoint of a new entry for which there is room, and whether it is loose; false: all are in use.
-func (r *run) choice(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
+func (r *run) choice(n *nat, f flow.Flow, by *entry) (at flow.Endpoint, loose, ok bool) {
 	key := n.key(f)
-	if !hasPorts(f.proto) {
-		at, ok = n.byAddress(key, r.now)
+	if !flow.HasPorts(f.Proto) {
+		at, ok = n.byAddress(key, r.Now)
 		return at, false, ok
 	}
 	if r.choose != nil {
-		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{f.proto, num(a.Addr()), a.Port()} }
-		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(key, toEndpoint(a), r.now) }
+		toEndpoint := func(a netip.AddrPort) flow.Endpoint {
+			return flow.Endpoint{Proto: f.Proto, Addr: header.Number(a.Addr()), Port: a.Port()}
+		}
+		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(key, toEndpoint(a), r.Now) }
 		a, ok := r.choose(n.binding(f), allowed)
 		if !ok || !allowed(a) {
-			return endpoint{}, false, false
+			return flow.Endpoint{}, false, false
 		}
 		return toEndpoint(a), false, true
 	}
 	if c := r.choiceOf(n, f, by); c != nil {
-		at, c.taken = c.outside(f.proto), true
+		at, c.taken = c.outside(f.Proto), true
 		n.vacate(r, key, at)
-		if n.allowed(key, at, r.now) {
+		if n.allowed(key, at, r.Now) {
 			return at, false, true
 		}
 		r.deny(n, key, at)
 	}
-	at, ok = n.choose(key, r.now)
-	if !ok && r.against {
+	at, ok = n.choose(key, r.Now)
+	if !ok && r.Against {
 		at, ok = n.nowhere(key), r.isBegun(n, f, by)
 	}
-	return at, r.against, ok
+	return at, r.Against, ok
 }
 
-// unasked are the sessions and subscribers that the engine made, and no function asked for.
+// unasked are the sessions that the engine made, and other choices of its, that no function asked for.
 func (r *run) unasked() (out []string) {
 	for _, c := range r.told {
 		if !c.taken {
 			out = append(out, fmt.Sprintf("%s: protocol %d, %v → %v for %v, which nothing asked for", strings.Join(c.NAPTs, ", "), c.Proto, c.Inside, c.Outside, c.Remote))
 		}
 	}
-	for _, s := range r.subscribers {
-		out = append(out, fmt.Sprintf("%s: subscriber %v for %v, which nothing asked for", s.Meter, s.New, s.Old))
+	for _, t := range r.Told {
+		out = append(out, t.Unasked())
 	}
 	return out
 }
 
 // gaveUp is why the engine made no session for a flow that may have one here, and notes it: it found no port, no room, or counted more of
 // the subscriber than there is. Empty: it made one.
-func (r *run) gaveUp(n *nat, f flow, by *entry) (reason string) {
+func (r *run) gaveUp(n *nat, f flow.Flow, by *entry) (reason string) {
 	if r.refusals == nil || r.isBegun(n, f, by) {
 		return ""
 	}
 	for _, reason := range n.refuses() {
-		if !slices.Contains(r.refusals, Drop{reason}) {
+		if !slices.Contains(r.refusals, pass.Drop{Reason: reason}) {
 			continue
 		}
-		if reason == element.ReasonNATExhausted || !n.shares && r.now-n.useOf(f.src).over > aMoment {
+		if reason == element.ReasonNATExhausted || !n.shares && r.Now-n.useOf(f.Src).over > aMoment {
 			r.gave = append(r.gave, n.name)
 		}
 		return reason
@@ -172,22 +171,24 @@ func (r *run) gaveUp(n *nat, f flow, by *entry) (reason string) {
 // mayCountLess tells whether the engine has begun a session of a flow whose subscriber has as many as it may have here. Where NAPTs share a
 // session it ends with the shortest of their timeouts, and packets that something between them answers have one of their own: who
 // looks at the engine's sessions can tell whether they are too many.
-func (r *run) mayCountLess(n *nat, f flow, by *entry) bool { return n.shares && r.isBegun(n, f, by) }
+func (r *run) mayCountLess(n *nat, f flow.Flow, by *entry) bool {
+	return n.shares && r.isBegun(n, f, by)
+}
 
 // limitedAgain is why the engine refused another session to a flow whose own session here lives on, while one that NAPTs share has ended.
-func (r *run) limitedAgain(n *nat, f flow, by *entry) (reason string) {
-	if reason := n.element.Limits.Reason; n.shares && reason != "" && slices.Contains(r.refusals, Drop{reason}) && !r.isBegun(n, f, by) {
+func (r *run) limitedAgain(n *nat, f flow.Flow, by *entry) (reason string) {
+	if reason := n.element.Limits.Reason; n.shares && reason != "" && slices.Contains(r.refusals, pass.Drop{Reason: reason}) && !r.isBegun(n, f, by) {
 		return reason
 	}
 	return ""
 }
 
 // room is why an entry may not have another session; empty: it may.
-func (r *run) room(e *entry, f flow, by *entry) (reason string) {
+func (r *run) room(e *entry, f flow.Flow, by *entry) (reason string) {
 	switch n := e.nat; {
-	case n.limited(e.flow, false, r.now) && !r.mayCountLess(n, f, by):
+	case n.limited(e.flow, false, r.Now) && !r.mayCountLess(n, f, by):
 		return n.element.Limits.Reason
-	case n.full(r.now) || n.crowded(e, f.dst, r.now):
+	case n.full(r.Now) || n.crowded(e, f.Dst, r.Now):
 		return element.ReasonNATExhausted
 	default:
 		return r.gaveUp(n, f, by)
@@ -203,8 +204,8 @@ func (n *nat) refuses() []string {
 }
 
 // mayRefuse tells whether an engine dropped a packet for a reason for which NAPTs begin no session.
-func (c *Chain) mayRefuse(seen Result) bool {
+func (c *Chain) mayRefuse(seen pass.Result) bool {
 	return slices.ContainsFunc(c.nats(), func(n *nat) bool {
-		return slices.ContainsFunc(n.refuses(), func(reason string) bool { return slices.Contains(seen.Drops, Drop{reason}) })
+		return slices.ContainsFunc(n.refuses(), func(reason string) bool { return slices.Contains(seen.Drops, pass.Drop{Reason: reason}) })
 	})
 }

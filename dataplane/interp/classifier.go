@@ -4,13 +4,15 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(c *Chain, _ string, e element.Classifier) meaning {
+	pass.Register(func(c *pass.Chain, _ string, e element.Classifier) pass.Element {
 		for _, r := range e.Rules {
 			if r.Count {
-				c.counts[r.Name] = Count{}
+				c.AddCounter(r.Name)
 			}
 		}
 		return newClassifier(e)
@@ -88,7 +90,7 @@ func flatten(f headerspace.Filter) (h hull, checks []check, ok bool) {
 // narrow writes a set in 32 bits, of addresses the IPv4 ones.
 func narrow(f headerspace.Field, s headerspace.Set) []span {
 	if f == headerspace.Src || f == headerspace.Dst {
-		s = s.Intersect(headerspace.AddrRange(addr(0), addr(^uint32(0))))
+		s = s.Intersect(headerspace.AddrRange(header.Addr(0), header.Addr(^uint32(0))))
 	}
 	var out []span
 	for _, i := range s.Intervals() {
@@ -97,23 +99,23 @@ func narrow(f headerspace.Field, s headerspace.Set) []span {
 	return out
 }
 
-func (c *classifier) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
+func (c *classifier) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
 	i := c.match(p)
 	if i < 0 {
-		r.note("no rule matches")
+		r.Note("no rule matches")
 		return c.fallback, false
 	}
 	rule := &c.rules[i]
-	r.note("rule %s", rule.Name)
+	r.Note("rule %s", rule.Name)
 	if rule.Count {
-		r.count(rule.Name, p)
+		r.Count(rule.Name, p)
 	}
 	return rule.Out, false
 }
 
 // match is the index of the first rule that the packet passes, -1 if none.
-func (c *classifier) match(p *packet) int {
-	src, dst := srcOf(p.ip), dstOf(p.ip)
+func (c *classifier) match(p *pass.Packet) int {
+	src, dst := header.Src(p.IP), header.Dst(p.IP)
 	for i, h := range c.hulls {
 		if h.src.holds(src) && h.dst.holds(dst) && c.tries[i].passes(p) {
 			return c.tries[i].rule
@@ -122,9 +124,9 @@ func (c *classifier) match(p *packet) int {
 	return -1
 }
 
-func (t try) passes(p *packet) bool {
+func (t try) passes(p *pass.Packet) bool {
 	for _, c := range t.checks {
-		if !c.passes(p.field(c.field)) {
+		if !c.passes(p.Field(c.field)) {
 			return false
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 // Kind sorts mismatches.
@@ -40,29 +42,29 @@ func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detai
 // what the engine chose, if it may: so later packets meet the same bindings. Where it chose nothing, nothing depends on it (loose.go).
 // Frames are compared byte for byte and per interface in order, drop reasons as a multiset. Both the result and what an engine is seen
 // to send may mix interfaces as they like; the result is returned by interface.
-func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (Result, []Mismatch) {
+func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (pass.Result, []Mismatch) {
 	seen.Out = byInterface(seen.Out)
 	r := c.runAgainst(now, iface, frame, seen, nil)
-	diff := compare(r.res, seen.Result)
+	diff := compare(r.Result, seen.Result)
 	if len(diff) > 0 && c.mayRefuse(seen.Result) {
-		r.abandon()
+		r.Abandon()
 		r = c.runAgainst(now, iface, frame, seen, seen.Drops)
-		diff = compare(r.res, seen.Result)
+		diff = compare(r.Result, seen.Result)
 	}
-	r.accept()
-	for _, d := range append(r.denied, r.unasked()...) {
+	r.Accept()
+	for _, d := range append(r.Denied, r.unasked()...) {
 		diff = append(diff, Mismatch{MismatchChoice, d})
 	}
 	if len(r.gave) > 0 {
 		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port and room left", strings.Join(r.gave, ", "))})
 	}
-	return r.res, diff
+	return r.Result, diff
 }
 
 // runAgainst is a run with an engine's choices. Where it made none, NAPTs refuse flows for one of the reasons that are theirs.
-func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, refusals []Drop) *run {
+func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, refusals []pass.Drop) *run {
 	r := c.newRun(now, nil)
-	r.against, r.refusals, r.subscribers = true, refusals, slices.Clone(seen.Subscribers)
+	r.Against, r.refusals, r.Told = true, refusals, seen.Told
 	for _, n := range c.nats() {
 		n.shares = n.shares || slices.ContainsFunc(seen.Choices, func(c Choice) bool { return len(c.NAPTs) > 1 && slices.Contains(c.NAPTs, n.name) })
 	}
@@ -70,18 +72,18 @@ func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen
 		r.told = append(r.told, &told{Choice: c})
 	}
 	r.start(iface, frame)
-	r.res.Out = byInterface(r.res.Out)
+	r.Result.Out = byInterface(r.Result.Out)
 	return r
 }
 
 // byInterface sorts frames by interface and keeps the order of those of one: engines send
 // per interface.
-func byInterface(out []Out) []Out {
-	return slices.SortedStableFunc(slices.Values(out), func(a, b Out) int { return a.Interface - b.Interface })
+func byInterface(out []pass.Out) []pass.Out {
+	return slices.SortedStableFunc(slices.Values(out), func(a, b pass.Out) int { return a.Interface - b.Interface })
 }
 
 // compare lists the differences between what is right and what was seen.
-func compare(want, seen Result) []Mismatch {
+func compare(want, seen pass.Result) []Mismatch {
 	var diff []Mismatch
 	if !slices.EqualFunc(want.Out, seen.Out, sameOut) {
 		kind := MismatchOutput
@@ -96,10 +98,10 @@ func compare(want, seen Result) []Mismatch {
 	return diff
 }
 
-func sameOut(a, b Out) bool { return a.Interface == b.Interface && bytes.Equal(a.Frame, b.Frame) }
+func sameOut(a, b pass.Out) bool { return a.Interface == b.Interface && bytes.Equal(a.Frame, b.Frame) }
 
-func sameInAnyOrder(a, b []Out) bool {
-	order := func(x, y Out) int {
+func sameInAnyOrder(a, b []pass.Out) bool {
+	order := func(x, y pass.Out) int {
 		if x.Interface != y.Interface {
 			return x.Interface - y.Interface
 		}
@@ -108,11 +110,11 @@ func sameInAnyOrder(a, b []Out) bool {
 	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order), sameOut)
 }
 
-func sameDrops(a, b []Drop) bool {
+func sameDrops(a, b []pass.Drop) bool {
 	if slices.Equal(a, b) {
 		return true
 	}
-	n := map[Drop]int{}
+	n := map[pass.Drop]int{}
 	for _, d := range a {
 		n[d]++
 	}
@@ -124,7 +126,7 @@ func sameDrops(a, b []Drop) bool {
 	return len(a) == len(b)
 }
 
-func outs(list []Out) string {
+func outs(list []pass.Out) string {
 	if len(list) == 0 {
 		return "nothing"
 	}

@@ -3,18 +3,19 @@ package interp
 import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(*Chain, string, element.DecTTL) meaning { return decTTL{} })
+	pass.Register(func(*pass.Chain, string, element.DecTTL) pass.Element { return decTTL{} })
 }
 
 type decTTL struct{}
 
-func (decTTL) pass(_ *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	if p.ip[8] <= 1 {
+func (decTTL) Pass(_ *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	if p.IP[8] <= 1 {
 		return element.TTLExpired, false
 	}
-	p.ip[8]--
+	p.IP[8]--
 	return element.TTLAlive, false
 }

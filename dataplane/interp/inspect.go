@@ -10,11 +10,14 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, name string, e element.Inspect) meaning {
-		i := &inspector{Inspect: e, name: name, counts: &Inspected{Rules: map[string]uint64{}}, streams: map[streamKey]*stream{}}
+	pass.Register(func(_ *pass.Chain, _ string, e element.Inspect) pass.Element {
+		i := &inspector{Inspect: e, counts: &Inspected{Rules: map[string]uint64{}}, streams: map[streamKey]*stream{}}
 		for _, r := range e.Rules {
 			for _, p := range r.Parts {
 				if p.Text == nil && i.regex[p.Regex] == nil {
@@ -32,7 +35,6 @@ func init() {
 // inspector matches payloads with rules.
 type inspector struct {
 	element.Inspect
-	name   string
 	regex  map[string]*regexp.Regexp
 	counts *Inspected
 	// streams, of an inspector of these.
@@ -45,13 +47,13 @@ type Inspected struct {
 	Rules          map[string]uint64 // packets that each matched
 }
 
-func (i *inspector) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
-	if !i.looksAt(p.ip) {
+func (i *inspector) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
+	if !i.looksAt(p.IP) {
 		return i.Leaves(in), false
 	}
-	payload := payloadOf(p.ip)
+	payload := payloadOf(p.IP)
 	was := *i.counts
-	r.lasting(func() { i.counts.Packets, i.counts.Bytes = was.Packets, was.Bytes })
+	r.Lasting(func() { i.counts.Packets, i.counts.Bytes = was.Packets, was.Bytes })
 	i.counts.Packets, i.counts.Bytes = was.Packets+1, was.Bytes+uint64(len(payload))
 	if i.Streams != nil {
 		return i.ofStream(r, n, p, payload, in)
@@ -59,7 +61,7 @@ func (i *inspector) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 	var drop, mark *element.InspectAction
 	for k := range i.Rules {
 		rule := &i.Rules[k]
-		if !i.matches(rule, p.ip, payload) {
+		if !i.matches(rule, p.IP, payload) {
 			continue
 		}
 		i.count(r, rule)
@@ -75,32 +77,32 @@ func (i *inspector) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 
 // looksAt tells whether a packet has a payload to the inspector: of those that no classifier keeps from it.
 func (i *inspector) looksAt(ip []byte) bool {
-	return fragOf(ip) == fragWhole && ported(ip) && (ip[9] == protoTCP || i.Streams == nil)
+	return header.Frag(ip) == header.FragWhole && header.Ported(ip) && (ip[9] == header.TCP || i.Streams == nil)
 }
 
 // count notes that a rule matched.
-func (i *inspector) count(r *run, rule *element.InspectRule) {
-	r.note("matched by %s", rule.Name)
+func (i *inspector) count(r *pass.Run, rule *element.InspectRule) {
+	r.Note("matched by %s", rule.Name)
 	i.counts.Rules[rule.Name]++
-	r.lasting(func() { i.counts.Rules[rule.Name]-- })
+	r.Lasting(func() { i.counts.Rules[rule.Name]-- })
 }
 
 // act does what the first rule that drops says, else the first that marks.
-func (i *inspector) act(r *run, n *graph.Node, p *packet, in int, drop, mark *element.InspectAction) (int, bool) {
+func (i *inspector) act(r *pass.Run, n *graph.Node, p *pass.Packet, in int, drop, mark *element.InspectAction) (int, bool) {
 	switch {
 	case drop != nil:
-		r.discard(n, p, drop.Drop)
-		return ended, false
+		r.Discard(n, p, drop.Drop)
+		return pass.Ended, false
 	case mark != nil:
-		p.ip[1] = mark.DSCP<<2 | p.ip[1]&3
+		p.IP[1] = mark.DSCP<<2 | p.IP[1]&3
 	}
 	return i.Leaves(in), false
 }
 
 // payloadOf is what is behind the TCP or UDP header, as long as that and IP's say.
 func payloadOf(ip []byte) []byte {
-	l4 := ip[headerLen(ip):binary.BigEndian.Uint16(ip[2:])]
-	if ip[9] == protoTCP {
+	l4 := ip[header.Len(ip):binary.BigEndian.Uint16(ip[2:])]
+	if ip[9] == header.TCP {
 		return l4[int(l4[12]>>4)*4:]
 	}
 	return l4[8:binary.BigEndian.Uint16(l4[4:])]
@@ -173,7 +175,7 @@ func latin1(b []byte) string {
 
 // queried is the name that a DNS query over UDP asks for first, with dots between labels (RFC 1035 section 4.1).
 func queried(ip, message []byte) (name []byte, ok bool) {
-	if ip[9] != protoUDP || len(message) < 12 || message[2]&0x80 != 0 || binary.BigEndian.Uint16(message[4:]) == 0 {
+	if ip[9] != header.UDP || len(message) < 12 || message[2]&0x80 != 0 || binary.BigEndian.Uint16(message[4:]) == 0 {
 		return nil, false
 	}
 	for rest := message[12:]; len(rest) > 0; {
@@ -194,7 +196,7 @@ func queried(ip, message []byte) (name []byte, ok bool) {
 
 // streamKey is a stream's ends, and the side from which it comes.
 type streamKey struct {
-	flow
+	flow.Flow
 	outside bool
 }
 
@@ -209,13 +211,13 @@ type stream struct {
 }
 
 // ofStream has a packet's payload join its stream, and does what the rules say that have matched that so far.
-func (i *inspector) ofStream(r *run, n *graph.Node, p *packet, payload []byte, in int) (int, bool) {
-	s := i.stream(r, p.ip, i.Streams.FromOutside != (in == 1))
+func (i *inspector) ofStream(r *pass.Run, n *graph.Node, p *pass.Packet, payload []byte, in int) (int, bool) {
+	s := i.stream(r, p.IP, i.Streams.FromOutside != (in == 1))
 	if !i.drops(s) {
-		i.join(s, p.ip, payload)
-		i.look(r, s, p.ip)
-		end := firstByte(p.ip) + uint32(len(payload)) - s.begin
-		s.over = s.over || transport(p.ip)[13]&(tcpFIN|tcpRST) != 0 && end == uint32(s.have) && s.have < i.Streams.Depth && !i.drops(s)
+		i.join(s, p.IP, payload)
+		i.look(r, s, p.IP)
+		end := firstByte(p.IP) + uint32(len(payload)) - s.begin
+		s.over = s.over || header.Transport(p.IP)[13]&(header.FIN|header.RST) != 0 && end == uint32(s.have) && s.have < i.Streams.Depth && !i.drops(s)
 	}
 	var drop, mark *element.InspectAction
 	for _, k := range s.matched {
@@ -230,22 +232,22 @@ func (i *inspector) ofStream(r *run, n *graph.Node, p *packet, payload []byte, i
 }
 
 // stream is that of a packet, which may begin it.
-func (i *inspector) stream(r *run, ip []byte, outside bool) *stream {
-	ends, _ := tuple(ip)
+func (i *inspector) stream(r *pass.Run, ip []byte, outside bool) *stream {
+	ends, _ := flow.Of(ip)
 	key := streamKey{ends, outside}
-	tcp := transport(ip)
-	syn, seq, more := tcp[13]&tcpSYN != 0, firstByte(ip), false
+	tcp := header.Transport(ip)
+	syn, seq, more := tcp[13]&header.SYN != 0, firstByte(ip), false
 	old := i.streams[key]
-	s := &stream{begin: seq, bytes: map[int]byte{}, last: r.now}
+	s := &stream{begin: seq, bytes: map[int]byte{}, last: r.Now}
 	if old != nil {
 		n := len(payloadOf(ip))
 		more = n > 0 && int(int32(seq+uint32(n)-old.begin)) > old.have
 	}
-	if old != nil && r.now-old.last <= i.Streams.Timeout && (!syn || old.begin == seq) && !(old.over && more) {
-		s = &stream{old.begin, maps.Clone(old.bytes), old.have, old.over, slices.Clone(old.matched), r.now}
+	if old != nil && r.Now-old.last <= i.Streams.Timeout && (!syn || old.begin == seq) && !(old.over && more) {
+		s = &stream{old.begin, maps.Clone(old.bytes), old.have, old.over, slices.Clone(old.matched), r.Now}
 	}
 	i.streams[key] = s
-	r.lasting(func() {
+	r.Lasting(func() {
 		delete(i.streams, key)
 		if old != nil {
 			i.streams[key] = old
@@ -256,9 +258,9 @@ func (i *inspector) stream(r *run, ip []byte, outside bool) *stream {
 
 // firstByte is the number of a segment's first byte, or of the one that would be.
 func firstByte(ip []byte) uint32 {
-	tcp := transport(ip)
+	tcp := header.Transport(ip)
 	seq := binary.BigEndian.Uint32(tcp[4:])
-	if tcp[13]&tcpSYN != 0 {
+	if tcp[13]&header.SYN != 0 {
 		seq++
 	}
 	return seq
@@ -281,7 +283,7 @@ func (i *inspector) join(s *stream, ip, payload []byte) {
 }
 
 // look matches rules with what is there from the beginning on, if that is more than before.
-func (i *inspector) look(r *run, s *stream, ip []byte) {
+func (i *inspector) look(r *pass.Run, s *stream, ip []byte) {
 	was := s.have
 	for _, there := s.bytes[s.have]; there; _, there = s.bytes[s.have] {
 		s.have++
@@ -381,8 +383,8 @@ func httpHost(text []byte) (host []byte, ok bool) {
 	return nil, false
 }
 
-// resume: counts go on if the rules are those of before.
-func (i *inspector) resume(before meaning) meaning {
+// Resume implements pass.Keeping: counts go on if the rules are those of before.
+func (i *inspector) Resume(before pass.Element) pass.Element {
 	if old, ok := before.(*inspector); ok && i.sameRules(old) {
 		i.counts = old.counts
 		if i.Streams != nil && old.Streams != nil && i.Streams.Depth == old.Streams.Depth {
@@ -404,13 +406,11 @@ func (i *inspector) sameRules(o *inspector) bool {
 	return true
 }
 
-// Inspections are what inspectors counted, by their nodes' names.
-func (c *Chain) Inspections() map[string]Inspected {
+// InspectionsOf are what the inspectors of a chain counted, by their nodes' names.
+func InspectionsOf(c *pass.Chain) map[string]Inspected {
 	out := map[string]Inspected{}
-	for _, of := range c.means {
-		if i, ok := of.(*inspector); ok {
-			out[i.name] = *i.counts
-		}
+	for name, i := range pass.All[*inspector](c) {
+		out[name] = *i.counts
 	}
 	return out
 }

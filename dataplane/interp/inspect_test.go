@@ -10,6 +10,8 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // dropping is an inspector with a rule of the parts, which drops as "match".
@@ -71,7 +73,7 @@ func TestAPartMatchesWhatItSays(t *testing.T) {
 		"a name of 257 bytes":                 {named("a"), dnsQuery(strings.Repeat("\x01a", 129)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := oneElement(dropping(k.part)).Process(0, inside, pkt{sport: 5, dport: 53, payload: []byte(k.payload)}.frame(), nil)
+			r := New(testbed.OneElement(dropping(k.part)), Options{}).Process(0, testbed.Inside, testbed.Packet{Sport: 5, Dport: 53, Payload: []byte(k.payload)}.Frame(), nil)
 			if got := len(r.Drops) == 1 && r.Drops[0].Reason == "match"; got != k.want || !got && len(r.Out) != 1 {
 				t.Errorf("matched: %t, want %t: %+v", got, k.want, r)
 			}
@@ -80,23 +82,23 @@ func TestAPartMatchesWhatItSays(t *testing.T) {
 }
 
 func TestAPayloadIsWhatUDPOrIPSay(t *testing.T) {
-	c := oneElement(dropping(text("x")))
-	short := pkt{sport: 5, dport: 6, payload: []byte("abx")}.frame()
+	c := New(testbed.OneElement(dropping(text("x"))), Options{})
+	short := testbed.Packet{Sport: 5, Dport: 6, Payload: []byte("abx")}.Frame()
 	short[14+20+5]-- // UDP's length leaves the last byte out
-	if r := c.Process(0, inside, short, nil); len(r.Out) != 1 {
+	if r := c.Process(0, testbed.Inside, short, nil); len(r.Out) != 1 {
 		t.Errorf("behind UDP's length: %+v", r)
 	}
-	padded := pkt{sport: 5, dport: 6, payload: []byte("ab")}.frame()
-	if r := c.Process(0, inside, append(padded, "xxxxxxxxxxxxxxxx"...), nil); len(r.Out) != 1 {
+	padded := testbed.Packet{Sport: 5, Dport: 6, Payload: []byte("ab")}.Frame()
+	if r := c.Process(0, testbed.Inside, append(padded, "xxxxxxxxxxxxxxxx"...), nil); len(r.Out) != 1 {
 		t.Errorf("in Ethernet's padding: %+v", r)
 	}
-	segment := pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 6, scale: 7, flags: "A", payload: []byte("x")}
-	dropped(t, c.Process(0, inside, segment.frame(), nil), "match")
-	header := pkt{proto: layers.IPProtocolTCP, sport: 'x', dport: 'x'<<8 | 'x', flags: "A", payload: []byte("y")}
-	if r := c.Process(0, inside, header.frame(), nil); len(r.Out) != 1 {
+	segment := testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 6, Scale: 7, Flags: "A", Payload: []byte("x")}
+	testbed.Dropped(t, c.Process(0, testbed.Inside, segment.Frame(), nil), "match")
+	header := testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 'x', Dport: 'x'<<8 | 'x', Flags: "A", Payload: []byte("y")}
+	if r := c.Process(0, testbed.Inside, header.Frame(), nil); len(r.Out) != 1 {
 		t.Errorf("in TCP's header: %+v", r)
 	}
-	for _, i := range c.Inspections() {
+	for _, i := range InspectionsOf(c.Chain) {
 		if i.Packets != 4 || i.Bytes != 2+2+1+1 {
 			t.Errorf("counted %+v, want 4 packets with 6 bytes of payload", i)
 		}
@@ -107,18 +109,18 @@ func TestOfRulesThatMatchTheFirstThatDropsDecides(t *testing.T) {
 	rule := func(name, s string, a element.InspectAction) element.InspectRule {
 		return element.InspectRule{Name: name, Parts: []element.InspectPart{text(s)}, Action: a}
 	}
-	c := oneElement(element.Inspect{Rules: []element.InspectRule{
+	c := New(testbed.OneElement(element.Inspect{Rules: []element.InspectRule{
 		rule("count", "a", element.InspectAction{}),
 		rule("mark 10", "b", element.InspectAction{Mark: true, DSCP: 10}),
 		rule("mark 20", "c", element.InspectAction{Mark: true, DSCP: 20}),
 		rule("drop 1", "d", element.InspectAction{Drop: "one"}),
 		rule("drop 2", "e", element.InspectAction{Drop: "two"}),
 		{Name: "both", Parts: []element.InspectPart{text("f"), text("g")}, Action: element.InspectAction{Drop: "both"}},
-	}})
+	}}), Options{})
 	for payload, want := range map[string]string{
 		"zzzz": "46", "a": "46", "ab": "10", "cb": "10", "c": "20", "cd": "one", "edcba": "one", "be": "two", "fa": "46", "gf": "both", "gfe": "two",
 	} {
-		r := c.Process(0, inside, pkt{sport: 5, dport: 6, payload: []byte(payload)}.frame(), nil)
+		r := c.Process(0, testbed.Inside, testbed.Packet{Sport: 5, Dport: 6, Payload: []byte(payload)}.Frame(), nil)
 		got := ""
 		if len(r.Drops) == 1 {
 			got = r.Drops[0].Reason
@@ -129,7 +131,7 @@ func TestOfRulesThatMatchTheFirstThatDropsDecides(t *testing.T) {
 			t.Errorf("%q: %q, want %q", payload, got, want)
 		}
 	}
-	for _, i := range c.Inspections() {
+	for _, i := range InspectionsOf(c.Chain) {
 		want := map[string]uint64{"count": 4, "mark 10": 4, "mark 20": 4, "drop 1": 2, "drop 2": 3, "both": 2}
 		if i.Packets != 11 || !maps.Equal(i.Rules, want) {
 			t.Errorf("counted %+v, want 11 packets and %v", i, want)
@@ -140,29 +142,29 @@ func TestOfRulesThatMatchTheFirstThatDropsDecides(t *testing.T) {
 func TestAMarkMovesTheHeaderChecksum(t *testing.T) {
 	e := dropping(text("x"))
 	e.Rules[0].Action = element.InspectAction{Mark: true, DSCP: 46}
-	p := pkt{sport: 5, dport: 6, payload: []byte("x")}
-	frame := p.frame()
-	setDSCP(frame, 0)
-	if got := only(t, oneElement(e).Process(0, inside, frame, nil)); !bytes.Equal(got, sent(p).frame()) {
-		t.Errorf("got %x, want %x", got, sent(p).frame())
+	p := testbed.Packet{Sport: 5, Dport: 6, Payload: []byte("x")}
+	frame := p.Frame()
+	testbed.SetDSCP(frame, 0)
+	if got := testbed.Only(t, New(testbed.OneElement(e), Options{}).Process(0, testbed.Inside, frame, nil)); !bytes.Equal(got, testbed.Sent(p).Frame()) {
+		t.Errorf("got %x, want %x", got, testbed.Sent(p).Frame())
 	}
 }
 
 // TestPacketsAreCountedWhateverBecomesOfThem has packets dropped behind an inspector.
 func TestPacketsAreCountedWhateverBecomesOfThem(t *testing.T) {
-	b := newBuilder()
+	b := testbed.New()
 	e := dropping(text("x"))
 	e.Rules[0].Action = element.InspectAction{}
-	i := b.add("f/i", e)
+	i := b.Add("f/i", e)
 	web := headerspace.Filter{}.With(headerspace.DPort, headerspace.Of(80))
-	cls := b.add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
-	b.line(i, cls)
-	b.wire(cls, 1, b.add("f/drop", element.Discard{Reason: "later"}), 0)
-	c := b.chain()
-	p := pkt{sport: 9, dport: 81, payload: []byte("xyz")}
-	dropped(t, c.Process(0, inside, p.frame(), nil), "later")
-	c.Peek(0, inside, p.frame(), func(Step) {}) // which counts none
-	if got := c.Inspections()["f/i"]; got.Packets != 1 || got.Bytes != 3 || got.Rules["r"] != 1 {
+	cls := b.Add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
+	b.Line(i, cls)
+	b.Wire(cls, 1, b.Add("f/drop", element.Discard{Reason: "later"}), 0)
+	c := New(&b.Graph, Options{})
+	p := testbed.Packet{Sport: 9, Dport: 81, Payload: []byte("xyz")}
+	testbed.Dropped(t, c.Process(0, testbed.Inside, p.Frame(), nil), "later")
+	c.Peek(0, testbed.Inside, p.Frame(), func(pass.Step) {}) // which counts none
+	if got := InspectionsOf(c.Chain)["f/i"]; got.Packets != 1 || got.Bytes != 3 || got.Rules["r"] != 1 {
 		t.Errorf("counted %+v, want a packet of 3 bytes, which the rule matched", got)
 	}
 }
@@ -204,10 +206,10 @@ func TestStreamsAreMatchedInTheirOrder(t *testing.T) {
 			e := dropping(text("evil"))
 			e.Rules = append(e.Rules, element.InspectRule{Name: "m", Parts: []element.InspectPart{text("mark")}, Action: element.InspectAction{Mark: true, DSCP: 10}},
 				element.InspectRule{Name: "f", Parts: []element.InspectPart{with(text("first"), func(p *element.InspectPart) { p.Depth = 5 })}, Action: element.InspectAction{Drop: "match"}})
-			e.Streams = &element.InspectStreams{Depth: 20, Max: 9, Known: 99, Timeout: seconds(60), Full: "full"}
-			c := oneElement(e)
+			e.Streams = &element.InspectStreams{Depth: 20, Max: 9, Known: 99, Timeout: testbed.Seconds(60), Full: "full"}
+			c := New(testbed.OneElement(e), Options{})
 			for i, s := range list {
-				r := c.Process(seconds(float64(i)), inside, pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 80, flags: s.flags, seq: s.seq, payload: []byte(s.payload)}.frame(), nil)
+				r := c.Process(testbed.Seconds(float64(i)), testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: s.flags, Seq: s.seq, Payload: []byte(s.payload)}.Frame(), nil)
 				got := ""
 				if len(r.Drops) == 1 && r.Drops[0].Reason == "match" {
 					got = "drop"
@@ -260,8 +262,8 @@ func TestNamesAreReadFromStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := dropping(element.InspectPart{Buffer: k.buffer, Text: []byte("evil.example"), Depth: 12, AtEnd: true})
-			e.Streams = &element.InspectStreams{Depth: 1000, Max: 9, Known: 99, Timeout: seconds(60), Full: "full"}
-			r := oneElement(e).Process(0, inside, pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 80, flags: "A", seq: 1, payload: []byte(k.text)}.frame(), nil)
+			e.Streams = &element.InspectStreams{Depth: 1000, Max: 9, Known: 99, Timeout: testbed.Seconds(60), Full: "full"}
+			r := New(testbed.OneElement(e), Options{}).Process(0, testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Seq: 1, Payload: []byte(k.text)}.Frame(), nil)
 			if got := len(r.Drops) == 1; got != k.want {
 				t.Errorf("matched: %t, want %t", got, k.want)
 			}
@@ -270,23 +272,23 @@ func TestNamesAreReadFromStreams(t *testing.T) {
 }
 
 func TestPacketsWithoutAPayloadToAnInspectorPass(t *testing.T) {
-	streams := &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: seconds(10), Full: "full"}
+	streams := &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: testbed.Seconds(10), Full: "full"}
 	for name, k := range map[string]struct {
 		streams *element.InspectStreams
-		packet  pkt
+		packet  testbed.Packet
 	}{
-		"another protocol":  {nil, pkt{proto: layers.IPProtocolGRE, payload: []byte("evil evil evil")}},
-		"a first fragment":  {nil, pkt{proto: layers.IPProtocolUDP, sport: 5, dport: 80, frag: 0x2000, payload: []byte("evil")}},
-		"a later fragment":  {nil, pkt{proto: layers.IPProtocolUDP, frag: 9, payload: []byte("evil evil evil")}},
-		"UDP, of streams":   {streams, pkt{proto: layers.IPProtocolUDP, sport: 5, dport: 80, payload: []byte("evil")}},
-		"a fragment of TCP": {streams, pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 80, flags: "A", frag: 0x2000, payload: []byte("evil")}},
+		"another protocol":  {nil, testbed.Packet{Proto: layers.IPProtocolGRE, Payload: []byte("evil evil evil")}},
+		"a first fragment":  {nil, testbed.Packet{Proto: layers.IPProtocolUDP, Sport: 5, Dport: 80, Frag: 0x2000, Payload: []byte("evil")}},
+		"a later fragment":  {nil, testbed.Packet{Proto: layers.IPProtocolUDP, Frag: 9, Payload: []byte("evil evil evil")}},
+		"UDP, of streams":   {streams, testbed.Packet{Proto: layers.IPProtocolUDP, Sport: 5, Dport: 80, Payload: []byte("evil")}},
+		"a fragment of TCP": {streams, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Frag: 0x2000, Payload: []byte("evil")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := dropping(text("evil"))
 			e.Streams = k.streams
-			c := oneElement(e)
-			only(t, c.Process(0, inside, k.packet.frame(), nil))
-			for _, i := range c.Inspections() {
+			c := New(testbed.OneElement(e), Options{})
+			testbed.Only(t, c.Process(0, testbed.Inside, k.packet.Frame(), nil))
+			for _, i := range InspectionsOf(c.Chain) {
 				if i.Packets != 0 || i.Bytes != 0 {
 					t.Errorf("counted %+v, want nothing", i)
 				}
@@ -297,14 +299,14 @@ func TestPacketsWithoutAPayloadToAnInspectorPass(t *testing.T) {
 
 func TestStreamsOfTheTwoSidesAreTwo(t *testing.T) {
 	e := dropping(text("evil"))
-	e.Streams, e.TwoSided = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: seconds(10), Full: "full"}, true
-	c := oneElement(e)
-	send := func(iface int, seq uint32, payload string) Result {
-		return c.Process(0, iface, pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 80, flags: "A", seq: seq, payload: []byte(payload)}.frame(), nil)
+	e.Streams, e.TwoSided = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: testbed.Seconds(10), Full: "full"}, true
+	c := New(testbed.OneElement(e), Options{})
+	send := func(iface int, seq uint32, payload string) pass.Result {
+		return c.Process(0, iface, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Seq: seq, Payload: []byte(payload)}.Frame(), nil)
 	}
-	send(inside, 0, "ev")
-	send(outside, 2, "xx") // as if it came from inside
-	if r := send(inside, 2, "il"); len(r.Drops) != 1 {
+	send(testbed.Inside, 0, "ev")
+	send(testbed.Outside, 2, "xx") // as if it came from inside
+	if r := send(testbed.Inside, 2, "il"); len(r.Drops) != 1 {
 		t.Error("a sender outside had its bytes put into a stream from inside")
 	}
 }
@@ -312,10 +314,10 @@ func TestStreamsOfTheTwoSidesAreTwo(t *testing.T) {
 func TestStreamsAreForgottenAndCountedOnce(t *testing.T) {
 	e := dropping(text("evil"))
 	e.Rules[0].Action = element.InspectAction{}
-	e.Streams = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: seconds(10), Full: "full"}
-	c := oneElement(e)
+	e.Streams = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: testbed.Seconds(10), Full: "full"}
+	c := New(testbed.OneElement(e), Options{})
 	send := func(at float64, port uint16, seq uint32, payload string) {
-		only(t, c.Process(seconds(at), inside, pkt{proto: layers.IPProtocolTCP, sport: port, dport: 80, flags: "A", seq: seq, payload: []byte(payload)}.frame(), nil))
+		testbed.Only(t, c.Process(testbed.Seconds(at), testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: port, Dport: 80, Flags: "A", Seq: seq, Payload: []byte(payload)}.Frame(), nil))
 	}
 	send(0, 5, 0, "evil")
 	send(1, 5, 4, "evil") // the same stream
@@ -323,7 +325,7 @@ func TestStreamsAreForgottenAndCountedOnce(t *testing.T) {
 	send(3, 5, 8, "ev")
 	send(13, 5, 10, "il") // just in time, but it was counted
 	send(23.1, 5, 12, "evil")
-	for _, i := range c.Inspections() {
+	for _, i := range InspectionsOf(c.Chain) {
 		if i.Packets != 6 || i.Rules["r"] != 3 {
 			t.Errorf("counted %+v, want 6 packets, and 3 streams that matched", i)
 		}

@@ -7,14 +7,14 @@ package interp
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 // Options are what a chain leaves to whoever runs it.
@@ -24,73 +24,25 @@ type Options struct {
 	MACs []net.HardwareAddr
 	// Trace, if set, is told every element that a packet passes, in order; the
 	// copies of a tee one after the other.
-	Trace func(Step)
+	Trace func(pass.Step)
 	// PortOverlapping lets NAPTs give one outside address and port to several flows of a protocol at the same
 	// time, as long as their remotes differ (RFC 7857 section 3). Without, none does.
 	PortOverlapping bool
 }
 
-// Step is a packet's passage through one element.
-type Step struct {
-	Node string
-	// Port is the output port that the packet left by; -1: it ended here.
-	Port int
-	// Packet is the packet as it left the element.
-	Packet headerspace.Packet
-	// Note says why, in words: the rule, the route, the binding.
-	Note string
-}
-
-// Result is the fate of one frame: every copy of the packet and every answer
-// to it is in exactly one of the lists, except packets that an answer replaced.
-type Result struct {
-	Out   []Out
-	Drops []Drop
-}
-
-// Out is a frame that leaves.
-type Out struct {
-	Interface int
-	Frame     []byte
-	// Unresolved frames wait for NextHop to answer ARP; their destination MAC is zero.
-	Unresolved bool
-	NextHop    netip.Addr
-}
-
-// Drop is a packet that ended, and why.
-type Drop struct{ Reason string }
-
-// Count is a counter's value.
-type Count struct{ Packets, Bytes uint64 }
-
-// Binding is what a NAPT makes an entry for.
-type Binding struct {
-	Node   string
-	Proto  uint8
-	Inside netip.AddrPort // source; for ICMP echo the port is the identifier
-	Remote netip.AddrPort // destination; port 0 for ICMP echo
-	// FromOutside says of a flow that a firewall follows that its first packet came from there.
-	FromOutside bool
-}
-
 // Chooser makes the run-time choice of a NAPT that needs a new binding: an
 // outside address and port. allowed tells whether the NAPT may choose it now.
 // ok is false if the chooser finds none; a choice that is not allowed counts as none.
-type Chooser func(b Binding, allowed func(netip.AddrPort) bool) (outside netip.AddrPort, ok bool)
+type Chooser func(b pass.Binding, allowed func(netip.AddrPort) bool) (outside netip.AddrPort, ok bool)
 
 // Chain is a chain with its state. It is not safe for concurrent use.
 type Chain struct {
-	graph  *graph.Graph
-	trace  func(Step)
-	links  []link
-	means  []meaning // by node
-	counts map[string]Count
+	*pass.Chain
+	links []link
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	overlaps bool              // Options.PortOverlapping
-	tracked  map[string]*flows // by the table's name
-	maxSteps int               // of a packet; no valid chain reaches it
+	overlaps bool // Options.PortOverlapping
 }
 
 // link is a chain interface made ready.
@@ -117,10 +69,10 @@ type neighbor struct {
 
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, means: make([]meaning, len(g.Nodes)), overlaps: opts.PortOverlapping, tracked: map[string]*flows{}}
+	c := &Chain{overlaps: opts.PortOverlapping}
 	for i, f := range g.Interfaces {
 		l := link{
-			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
+			name: f.Name, mac: f.MAC, addr: header.Number(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
 			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, tiny: f.TinyFragments, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
 			answerTTL: cmp.Or(f.AnswerTTL, answerTTL),
 		}
@@ -135,11 +87,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 		}
 		c.links = append(c.links, l)
 	}
-	for i, n := range g.Nodes {
-		inputs, _ := n.Element.Ports()
-		c.maxSteps += max(inputs, 1) * maxTTLs
-		c.means[i] = c.meaningOf(&n)
-	}
+	c.Chain = pass.New(g, c, opts.Trace)
 	return c
 }
 
@@ -150,79 +98,47 @@ func (c *Chain) linkNamed(name string) int {
 
 // Process runs one frame that arrives on an interface; time must not go backwards. A nil Chooser lets
 // every NAPT take its next free port.
-func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Chooser) Result {
+func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Chooser) pass.Result {
 	r := c.newRun(now, choose)
 	r.start(iface, frame)
-	r.accept()
-	return r.res
+	r.Accept()
+	return r.Result
 }
 
 // Peek tells what would become of a frame now, and each step that it would take; nothing is changed.
-func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(Step)) Result {
-	was := c.trace
-	c.trace = trace
-	defer func() { c.trace = was }()
+func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(pass.Step)) pass.Result {
+	was := c.Trace
+	c.Trace = trace
+	defer func() { c.Trace = was }()
 	r := c.newRun(now, nil)
 	r.start(iface, frame)
-	r.abandon()
-	return r.res
+	r.Abandon()
+	return r.Result
 }
 
-// Counters are the values of the chain's counters: of every Counter by its
-// node's name, of every counting rule by the rule's.
-func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
-
-// Session is a live entry of a NAPT, or of a load balancer: as if its backends were inside, with the virtual address as outside
-// address.
-type Session struct {
-	Binding
-	Outside netip.AddrPort // invalid if it is loose and the pool had no free one
-	Idle    time.Duration
-	Loose   bool // an engine has not chosen it; of a balancer: its client's end
-}
-
-// Sessions are the live entries of all NAPTs and load balancers, in no order.
-func (c *Chain) Sessions(now time.Duration) []Session {
-	var out []Session
-	for _, n := range c.nats() {
-		for _, e := range n.inside {
-			for to, of := range e.sessions {
-				if !of.lives(e.flow.proto, now) {
-					continue
-				}
-				f := e.flow
-				f.dst, f.dport = to.addr, to.port
-				s := Session{Binding: n.binding(f), Idle: now - of.last, Loose: e.loose}
-				if n.owns(e.out) {
-					s.Outside = e.out.addrPort()
-				}
-				out = append(out, s)
-			}
-		}
-	}
-	for _, b := range c.balancers() {
-		out = append(out, b.all(now)...)
+// Sessions are the live sessions of all elements that write addresses, in no order. Those of a load balancer are as if its backends were
+// inside, with the virtual address as outside address.
+func (c *Chain) Sessions(now time.Duration) (out []pass.Session) {
+	for _, e := range pass.All[pass.Holding](c.Chain) {
+		out = append(out, e.Sessions(now)...)
 	}
 	return out
 }
 
-func (s Session) String() string {
-	return fmt.Sprintf("%s: proto %d %v → %v for %v", s.Node, s.Proto, s.Inside, s.Outside, s.Remote)
+// Evict ends the session of a flow, as its element may for another one that finds no port or no room. Anything else is an error.
+func (c *Chain) Evict(now time.Duration, b pass.Binding) error {
+	for _, e := range pass.All[pass.Evicting](c.Chain) {
+		if mine, err := e.Evict(now, b); mine {
+			return err
+		}
+	}
+	return fmt.Errorf("there is no NAPT %q", b.Node)
 }
 
 // Continue is a changed chain with the state of this one, which ends: a NAPT that is in both, by name and as it was, keeps its
 // bindings, and counters keep their values. So an engine goes on that gets another program.
 func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	next := New(g, opts)
-	before := map[string]meaning{}
-	for i, n := range c.graph.Nodes {
-		before[n.Name] = c.means[i]
-	}
-	for i, n := range g.Nodes {
-		if k, ok := next.means[i].(keeping); ok {
-			next.means[i] = k.resume(before[n.Name])
-		}
-	}
-	maps.Copy(next.counts, c.counts)
+	next.Resume(c.Chain)
 	return next
 }

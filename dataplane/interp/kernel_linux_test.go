@@ -18,6 +18,9 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // kernel is a Linux router in a network namespace with the builder's interfaces and addresses, and source NAT to
@@ -53,8 +56,8 @@ func newKernel(t *testing.T) *kernel {
 	inside("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true")
 	k := &kernel{}
 	for i, dev := range []struct{ host, mac, addr, neighbor string }{
-		{"veth0-", insideMAC.String(), "10.0.0.1/8", "10.0.0.2 lladdr " + hostMAC.String()},
-		{"veth1-", outsideMAC.String(), "192.0.2.1/24", "192.0.2.254 lladdr " + routerMAC.String()},
+		{"veth0-", testbed.InsideMAC.String(), "10.0.0.1/8", "10.0.0.2 lladdr " + testbed.HostMAC.String()},
+		{"veth1-", testbed.OutsideMAC.String(), "192.0.2.1/24", "192.0.2.254 lladdr " + testbed.RouterMAC.String()},
 	} {
 		run(fmt.Sprintf("ip link add name %s type veth peer name %s1 address %s netns %s && ip link set %s up", dev.host, dev.host, dev.mac, ns, dev.host))
 		inside(fmt.Sprintf("ip addr add %s dev %s1 && ip link set %s1 up && ip neigh add %s dev %s1 nud permanent",
@@ -106,7 +109,7 @@ func (k *kernel) process(t *testing.T, in int, frame []byte, out int) []byte {
 			return nil
 		}
 		const outgoing = 4
-		if from.(*syscall.SockaddrLinklayer).Pkttype != outgoing && binary.BigEndian.Uint16(buf[12:]) == etherIPv4 {
+		if from.(*syscall.SockaddrLinklayer).Pkttype != outgoing && binary.BigEndian.Uint16(buf[12:]) == header.EtherIPv4 {
 			return bytes.Clone(buf[:n])
 		}
 	}
@@ -117,40 +120,42 @@ func routed() *Chain {
 	e := pool()
 	e.PortMin, e.PortMax = 1, 65535
 	b := natted(e)
-	n := len(b.g.Nodes) - 1
-	expired := b.add("rt/expired", element.ICMPError{Type: 11})
-	b.wire(expired, 0, b.out(inside), 0)
-	for from, to := range map[int][2]int{b.in(inside): {n, element.NAPTInside}, n: {b.out(inside), 0}} {
-		ttl := b.add("rt/ttl", element.DecTTL{})
-		b.wire(from, 0, ttl, 0)
-		b.wire(ttl, element.TTLAlive, to[0], to[1])
-		b.wire(ttl, element.TTLExpired, expired, 0)
+	n := len(b.Graph.Nodes) - 1
+	expired := b.Add("rt/expired", element.ICMPError{Type: 11})
+	b.Wire(expired, 0, b.Out(testbed.Inside), 0)
+	for from, to := range map[int][2]int{b.In(testbed.Inside): {n, element.NAPTInside}, n: {b.Out(testbed.Inside), 0}} {
+		ttl := b.Add("rt/ttl", element.DecTTL{})
+		b.Wire(from, 0, ttl, 0)
+		b.Wire(ttl, element.TTLAlive, to[0], to[1])
+		b.Wire(ttl, element.TTLExpired, expired, 0)
 	}
-	echo := b.add("inside/echo", element.EchoResponder{})
-	b.wire(echo, 0, b.out(inside), 0)
-	local := b.add("inside/local", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
-		{Name: "local", Filters: []headerspace.Filter{filter(headerspace.Dst, headerspace.Prefix(prefix("10.0.0.1/32")))}, Out: 0},
+	echo := b.Add("inside/echo", element.EchoResponder{})
+	b.Wire(echo, 0, b.Out(testbed.Inside), 0)
+	local := b.Add("inside/local", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+		{Name: "local", Filters: []headerspace.Filter{testbed.Filter(headerspace.Dst, headerspace.Prefix(testbed.Prefix("10.0.0.1/32")))}, Out: 0},
 	}})
-	b.wire(local, 0, echo, 0)
-	first := b.g.Nodes[b.in(inside)].Out[0]
-	b.wire(local, 1, first.To, first.Port)
-	b.wire(b.in(inside), 0, local, 0)
-	return b.chain()
+	b.Wire(local, 0, echo, 0)
+	first := b.Graph.Nodes[b.In(testbed.Inside)].Out[0]
+	b.Wire(local, 1, first.To, first.Port)
+	b.Wire(b.In(testbed.Inside), 0, local, 0)
+	return start(&b.Graph)
 }
 
 // preserving keeps the source port, as the kernel does while it can.
-func preserving(b Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
-	at := netip.AddrPortFrom(ip("192.0.2.10"), b.Inside.Port())
+func preserving(b pass.Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
+	at := netip.AddrPortFrom(testbed.Addr("192.0.2.10"), b.Inside.Port())
 	return at, allowed(at)
 }
 
 func TestTheLinuxKernelDoesTheSame(t *testing.T) {
 	k, c := newKernel(t), routed()
-	bad := func(p pkt, at int) []byte { f := p.frame(); f[at] ^= 0x55; return f }
-	tcp := func(flags string) pkt { return pkt{proto: 6, sport: 1000, dport: 80, flags: flags} }
-	noSum := udp(1004, 53).frame()
+	bad := func(p testbed.Packet, at int) []byte { f := p.Frame(); f[at] ^= 0x55; return f }
+	tcp := func(flags string) testbed.Packet {
+		return testbed.Packet{Proto: 6, Sport: 1000, Dport: 80, Flags: flags}
+	}
+	noSum := testbed.UDP(1004, 53).Frame()
 	noSum[40], noSum[41] = 0, 0
-	outsideView := func(p pkt) pkt { p.src = "192.0.2.10"; p.ttl = 40; return p }
+	outsideView := func(p testbed.Packet) testbed.Packet { p.Src = "192.0.2.10"; p.TTL = 40; return p }
 	for _, s := range []struct {
 		name    string
 		in, out int
@@ -158,21 +163,21 @@ func TestTheLinuxKernelDoesTheSame(t *testing.T) {
 		// answered frames are the router's own: Linux chooses another ID, and the error's TOS from the packet's.
 		answered bool
 	}{
-		{"UDP out", inside, outside, udp(1000, 53).frame(), false},
-		{"UDP back", outside, inside, back(udp(53, 1000), "192.0.2.10").frame(), false},
-		{"UDP out with options and a tight TTL", inside, outside, pkt{sport: 1000, dport: 53, ttl: 2, options: []layers.IPv4Option{{OptionType: 1}}}.frame(), false},
-		{"UDP without checksum", inside, outside, noSum, false},
-		{"TCP SYN", inside, outside, tcp("S").frame(), false},
-		{"TCP SYN ACK", outside, inside, back(pkt{proto: 6, sport: 80, dport: 1000, flags: "SA"}, "192.0.2.10").frame(), false},
-		{"ping out", inside, outside, ping(77).frame(), false},
-		{"pong back", outside, inside, back(pkt{proto: 1, icmp: echoReply, dport: 77}, "192.0.2.10").frame(), false},
-		{"an error about the UDP packet", outside, inside, errorTo("192.0.2.10", outsideView(udp(1000, 53))).frame(), false},
-		{"an error about the TCP packet", outside, inside, errorTo("192.0.2.10", outsideView(tcp("S"))).frame(), false},
-		{"an error about the ping", outside, inside, errorTo("192.0.2.10", outsideView(ping(77))).frame(), false},
-		{"TTL 1", inside, inside, pkt{sport: 1000, dport: 53, ttl: 1}.frame(), true},
-		{"TTL 1, a long packet", inside, inside, pkt{sport: 1000, dport: 53, ttl: 1, payload: make([]byte, 900)}.frame(), true},
-		{"TTL 1, a bad UDP checksum is quoted as it is", inside, inside, bad(pkt{sport: 1000, dport: 53, ttl: 1}, 40), true},
-		{"ping the router", inside, inside, pkt{proto: 1, icmp: echoRequest, sport: 5, dst: "10.0.0.1", ttl: 9}.frame(), true},
+		{"UDP out", testbed.Inside, testbed.Outside, testbed.UDP(1000, 53).Frame(), false},
+		{"UDP back", testbed.Outside, testbed.Inside, testbed.Back(testbed.UDP(53, 1000), "192.0.2.10").Frame(), false},
+		{"UDP out with options and a tight TTL", testbed.Inside, testbed.Outside, testbed.Packet{Sport: 1000, Dport: 53, TTL: 2, Options: []layers.IPv4Option{{OptionType: 1}}}.Frame(), false},
+		{"UDP without checksum", testbed.Inside, testbed.Outside, noSum, false},
+		{"TCP SYN", testbed.Inside, testbed.Outside, tcp("S").Frame(), false},
+		{"TCP SYN ACK", testbed.Outside, testbed.Inside, testbed.Back(testbed.Packet{Proto: 6, Sport: 80, Dport: 1000, Flags: "SA"}, "192.0.2.10").Frame(), false},
+		{"ping out", testbed.Inside, testbed.Outside, testbed.Ping(77).Frame(), false},
+		{"pong back", testbed.Outside, testbed.Inside, testbed.Back(testbed.Packet{Proto: 1, ICMP: testbed.EchoReply, Dport: 77}, "192.0.2.10").Frame(), false},
+		{"an error about the UDP packet", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(testbed.UDP(1000, 53))).Frame(), false},
+		{"an error about the TCP packet", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(tcp("S"))).Frame(), false},
+		{"an error about the ping", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(testbed.Ping(77))).Frame(), false},
+		{"TTL 1", testbed.Inside, testbed.Inside, testbed.Packet{Sport: 1000, Dport: 53, TTL: 1}.Frame(), true},
+		{"TTL 1, a long packet", testbed.Inside, testbed.Inside, testbed.Packet{Sport: 1000, Dport: 53, TTL: 1, Payload: make([]byte, 900)}.Frame(), true},
+		{"TTL 1, a bad UDP checksum is quoted as it is", testbed.Inside, testbed.Inside, bad(testbed.Packet{Sport: 1000, Dport: 53, TTL: 1}, 40), true},
+		{"ping the router", testbed.Inside, testbed.Inside, testbed.Packet{Proto: 1, ICMP: testbed.EchoRequest, Sport: 5, Dst: "10.0.0.1", TTL: 9}.Frame(), true},
 	} {
 		got := k.process(t, s.in, s.frame, s.out)
 		r := c.Process(0, s.in, s.frame, preserving)
@@ -183,7 +188,7 @@ func TestTheLinuxKernelDoesTheSame(t *testing.T) {
 		want := r.Out[0].Frame
 		if s.answered && len(got) > 34 {
 			for _, f := range [][]byte{got, want} {
-				if sum16(f[14:34]) != 0xffff {
+				if header.Sum(f[14:34]) != 0xffff {
 					t.Errorf("%s: bad header checksum in %x", s.name, f)
 				}
 				for _, i := range []int{15, 18, 19, 24, 25} {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 const subscriberLimit = "nat/subscriber-limit"
@@ -18,69 +20,63 @@ func limiting(prefix, sessions, ports int) element.NAPT {
 	return e
 }
 
-// of is the packet as another host sends it.
-func (p pkt) of(host string) pkt {
-	p.src = host
-	return p
-}
-
 func TestASubscriberHasNoMoreSessionsThanItsLimit(t *testing.T) {
-	c := natted(limiting(32, 2, 9)).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), nil))
-	only(t, c.Process(seconds(1), inside, pkt{proto: 6, sport: 1, dport: 80}.frame(), nil))
-	dropped(t, c.Process(seconds(1), inside, udp(2, 53).frame(), nil), subscriberLimit)
-	dropped(t, c.Process(seconds(1), inside, ping(3).frame(), nil), subscriberLimit)
-	dropped(t, c.Process(seconds(1), inside, udp(1, 54).frame(), nil), subscriberLimit) // by a port that it has
-	only(t, c.Process(seconds(1), inside, udp(1, 53).frame(), nil))                     // known
-	only(t, c.Process(seconds(1), inside, udp(2, 53).of("10.0.0.3").frame(), nil))
-	only(t, c.Process(seconds(12), inside, udp(2, 53).frame(), nil)) // the TCP opening is over
-	dropped(t, c.Process(seconds(12), inside, udp(3, 53).frame(), nil), subscriberLimit)
+	c := start(&natted(limiting(32, 2, 9)).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.Packet{Proto: 6, Sport: 1, Dport: 80}.Frame(), nil))
+	testbed.Dropped(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(2, 53).Frame(), nil), subscriberLimit)
+	testbed.Dropped(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.Ping(3).Frame(), nil), subscriberLimit)
+	testbed.Dropped(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(1, 54).Frame(), nil), subscriberLimit) // by a port that it has
+	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(1, 53).Frame(), nil))                     // known
+	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, ofHost("10.0.0.3", testbed.UDP(2, 53)).Frame(), nil))
+	testbed.Only(t, c.Process(testbed.Seconds(12), testbed.Inside, testbed.UDP(2, 53).Frame(), nil)) // the TCP opening is over
+	testbed.Dropped(t, c.Process(testbed.Seconds(12), testbed.Inside, testbed.UDP(3, 53).Frame(), nil), subscriberLimit)
 }
 
 func TestASubscriberHasNoMorePortsOfEachProtocolThanItsLimit(t *testing.T) {
-	c := natted(limiting(32, 5, 1)).chain()
+	c := start(&natted(limiting(32, 5, 1)).Graph)
 	for dport := range uint16(3) {
-		only(t, c.Process(0, inside, udp(1000, 53+dport).frame(), nil)) // all by one port
+		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53+dport).Frame(), nil)) // all by one port
 	}
-	dropped(t, c.Process(0, inside, udp(1001, 53).frame(), nil), subscriberLimit)
-	only(t, c.Process(0, inside, pkt{proto: 6, sport: 1001, dport: 80}.frame(), nil))
-	only(t, c.Process(0, inside, ping(7).frame(), nil))
-	dropped(t, c.Process(0, inside, udp(1000, 99).frame(), nil), subscriberLimit) // five sessions
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil), subscriberLimit)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1001, Dport: 80}.Frame(), nil))
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Ping(7).Frame(), nil))
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 99).Frame(), nil), subscriberLimit) // five sessions
 }
 
 func TestInsideAddressesOfOnePrefixAreOneSubscriber(t *testing.T) {
-	c := natted(limiting(24, 2, 2)).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), nil))
-	only(t, c.Process(0, inside, udp(1, 53).of("10.0.0.200").frame(), nil))
-	dropped(t, c.Process(0, inside, udp(1, 53).of("10.0.0.3").frame(), nil), subscriberLimit)
-	only(t, c.Process(0, inside, udp(1, 53).of("10.0.1.3").frame(), nil))
+	c := start(&natted(limiting(24, 2, 2)).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+	testbed.Only(t, c.Process(0, testbed.Inside, ofHost("10.0.0.200", testbed.UDP(1, 53)).Frame(), nil))
+	testbed.Dropped(t, c.Process(0, testbed.Inside, ofHost("10.0.0.3", testbed.UDP(1, 53)).Frame(), nil), subscriberLimit)
+	testbed.Only(t, c.Process(0, testbed.Inside, ofHost("10.0.1.3", testbed.UDP(1, 53)).Frame(), nil))
 }
 
 func TestWhatBeginsOutsideCountsForTheSubscriber(t *testing.T) {
-	c := natted(limiting(32, 2, 9)).chain()
-	only(t, c.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2000")))
-	only(t, c.Process(0, outside, outer("198.51.100.7", 7, 2000).frame(), nil))
-	dropped(t, c.Process(0, outside, outer("198.51.100.8", 7, 2000).frame(), nil), subscriberLimit)
-	dropped(t, c.Process(0, inside, udp(1001, 53).frame(), nil), subscriberLimit)
+	c := start(&natted(limiting(32, 2, 9)).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
+	testbed.Only(t, c.Process(0, testbed.Outside, outer("198.51.100.7", 7, 2000).Frame(), nil))
+	testbed.Dropped(t, c.Process(0, testbed.Outside, outer("198.51.100.8", 7, 2000).Frame(), nil), subscriberLimit)
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil), subscriberLimit)
 }
 
 func TestAPacketThatIsDroppedLaterCountsForNobody(t *testing.T) {
-	b := newBuilder()
-	n, drop := b.add("nat", limiting(32, 1, 1)), b.add("drop", element.Discard{Reason: "late"})
-	b.wire(b.in(inside), 0, n, element.NAPTInside)
-	b.wire(n, element.NAPTOutside, drop, 0)
-	b.wire(b.in(outside), 0, n, element.NAPTOutside)
-	b.wire(n, element.NAPTInside, b.out(inside), 0)
-	c := b.chain()
+	b := testbed.New()
+	n, drop := b.Add("nat", limiting(32, 1, 1)), b.Add("drop", element.Discard{Reason: "late"})
+	b.Wire(b.In(testbed.Inside), 0, n, element.NAPTInside)
+	b.Wire(n, element.NAPTOutside, drop, 0)
+	b.Wire(b.In(testbed.Outside), 0, n, element.NAPTOutside)
+	b.Wire(n, element.NAPTInside, b.Out(testbed.Inside), 0)
+	c := start(&b.Graph)
 	for i := range uint16(3) {
-		dropped(t, c.Process(0, inside, udp(1+i, 53).frame(), nil), "late")
+		testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1+i, 53).Frame(), nil), "late")
 	}
 }
 
 // TestAnEngineMayCountWhatItHasNotReclaimed: what other workers have counts until they have looked at it.
 func TestAnEngineMayCountWhatItHasNotReclaimed(t *testing.T) {
-	c := natted(limiting(32, 2, 2)).chain()
-	_, diff := c.ProcessAgainst(0, inside, udp(1, 53).frame(), Seen{Result: Result{Drops: []Drop{{subscriberLimit}}}})
+	c := start(&natted(limiting(32, 2, 2)).Graph)
+	_, diff := c.ProcessAgainst(0, testbed.Inside, testbed.UDP(1, 53).Frame(), Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
 	if k := kinds(diff); len(k) != 1 || !k[MismatchExhausted] {
 		t.Fatalf("got %v, want only the kind exhausted", diff)
 	}
@@ -93,9 +89,9 @@ func TestAnEngineMayCountWhatItHasNotReclaimed(t *testing.T) {
 func TestAnEngineMayCountForAMomentWhatIsOver(t *testing.T) {
 	e := limiting(32, 1, 1)
 	for after, told := range map[time.Duration]bool{time.Millisecond: false, 20 * time.Millisecond: true} {
-		c := natted(e).chain()
-		only(t, c.Process(0, inside, udp(1, 53).frame(), nil))
-		_, diff := c.ProcessAgainst(e.Timeouts.UDP+after, inside, udp(2, 53).frame(), Seen{Result: Result{Drops: []Drop{{subscriberLimit}}}})
+		c := start(&natted(e).Graph)
+		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+		_, diff := c.ProcessAgainst(e.Timeouts.UDP+after, testbed.Inside, testbed.UDP(2, 53).Frame(), Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
 		if kinds(diff)[MismatchExhausted] != told || len(diff) > 1 {
 			t.Errorf("%v after a session was over: got %v, want a mismatch: %t", after, diff, told)
 		}
@@ -105,56 +101,56 @@ func TestAnEngineMayCountForAMomentWhatIsOver(t *testing.T) {
 func TestAPortRestsBeforeItIsUsedAgain(t *testing.T) {
 	e := pool()
 	e.PortMax, e.Quarantine = 2000, 120*time.Second
-	c := natted(e).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), nil))
-	only(t, c.Process(0, inside, pkt{proto: 6, sport: 1, dport: 80}.frame(), nil)) // of another protocol
-	only(t, c.Process(seconds(10), inside, udp(1, 53).frame(), nil))
-	over := seconds(10) + e.Timeouts.UDP
-	for _, at := range []time.Duration{over, over + 1, over + seconds(60), over + seconds(120) - 1} {
-		r := c.Process(at, inside, udp(2, 53).frame(), nil)
-		dropped(t, r, "nat-exhausted")
+	c := start(&natted(e).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1, Dport: 80}.Frame(), nil)) // of another protocol
+	testbed.Only(t, c.Process(testbed.Seconds(10), testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+	over := testbed.Seconds(10) + e.Timeouts.UDP
+	for _, at := range []time.Duration{over, over + 1, over + testbed.Seconds(60), over + testbed.Seconds(120) - 1} {
+		r := c.Process(at, testbed.Inside, testbed.UDP(2, 53).Frame(), nil)
+		testbed.Dropped(t, r, "nat-exhausted")
 	}
-	only(t, c.Process(over+seconds(120), inside, udp(2, 53).frame(), nil))
+	testbed.Only(t, c.Process(over+testbed.Seconds(120), testbed.Inside, testbed.UDP(2, 53).Frame(), nil))
 }
 
 func TestAnInsideAddressKeepsItsOutsideAddressWhilePaired(t *testing.T) {
 	e := pool()
-	e.Pool, e.Paired, e.PortMax = append(e.Pool, ip("192.0.2.11")), true, 2001
-	c := natted(e).chain()
-	want(t, c.Process(0, inside, udp(1, 53).frame(), choosing("192.0.2.11:2000")), sent(pkt{src: "192.0.2.11", sport: 2000, dport: 53}))
-	tcp := pkt{proto: 6, sport: 1, dport: 80}
-	dropped(t, c.Process(0, inside, tcp.frame(), choosing("192.0.2.10:2000")), "nat-exhausted")
-	only(t, c.Process(0, inside, tcp.frame(), choosing("192.0.2.11:2000")))
-	only(t, c.Process(0, inside, udp(1, 53).of("10.0.0.3").frame(), choosing("192.0.2.10:2000"))) // another host
-	only(t, c.Process(0, inside, udp(2, 53).frame(), nil))
-	dropped(t, c.Process(0, inside, udp(3, 53).frame(), nil), "nat-exhausted") // the other address has a port
-	only(t, c.Process(seconds(21), inside, udp(3, 53).frame(), choosing("192.0.2.10:2001")))
+	e.Pool, e.Paired, e.PortMax = append(e.Pool, testbed.Addr("192.0.2.11")), true, 2001
+	c := start(&natted(e).Graph)
+	testbed.Want(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.11:2000")), testbed.Sent(testbed.Packet{Src: "192.0.2.11", Sport: 2000, Dport: 53}))
+	tcp := testbed.Packet{Proto: 6, Sport: 1, Dport: 80}
+	testbed.Dropped(t, c.Process(0, testbed.Inside, tcp.Frame(), choosing("192.0.2.10:2000")), "nat-exhausted")
+	testbed.Only(t, c.Process(0, testbed.Inside, tcp.Frame(), choosing("192.0.2.11:2000")))
+	testbed.Only(t, c.Process(0, testbed.Inside, ofHost("10.0.0.3", testbed.UDP(1, 53)).Frame(), choosing("192.0.2.10:2000"))) // another host
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(2, 53).Frame(), nil))
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(3, 53).Frame(), nil), "nat-exhausted") // the other address has a port
+	testbed.Only(t, c.Process(testbed.Seconds(21), testbed.Inside, testbed.UDP(3, 53).Frame(), choosing("192.0.2.10:2001")))
 }
 
 // TestThePortOfAnOpeningThatGaveWayRests ends one that nobody answered.
 func TestThePortOfAnOpeningThatGaveWayRests(t *testing.T) {
 	e := pool()
 	e.PortMax, e.Quarantine = 2000, 60*time.Second
-	c := natted(e).chain()
-	opening := func(sport uint16) []byte { return pkt{proto: 6, sport: sport, dport: 80}.frame() }
-	only(t, c.Process(0, inside, opening(1), nil))
-	if err := c.Evict(seconds(2), Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}); err != nil {
+	c := start(&natted(e).Graph)
+	opening := func(sport uint16) []byte { return testbed.Packet{Proto: 6, Sport: sport, Dport: 80}.Frame() }
+	testbed.Only(t, c.Process(0, testbed.Inside, opening(1), nil))
+	if err := c.Evict(testbed.Seconds(2), pass.Binding{Node: "nat", Proto: 6, Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}); err != nil {
 		t.Fatal(err)
 	}
-	dropped(t, c.Process(seconds(62)-1, inside, opening(2), nil), "nat-exhausted")
-	only(t, c.Process(seconds(62), inside, opening(2), nil))
+	testbed.Dropped(t, c.Process(testbed.Seconds(62)-1, testbed.Inside, opening(2), nil), "nat-exhausted")
+	testbed.Only(t, c.Process(testbed.Seconds(62), testbed.Inside, opening(2), nil))
 }
 
 // TestAnEngineThatTakesAPortTooEarlyIsFoundOut: which port it takes is its choice, but for those that rest.
 func TestAnEngineThatTakesAPortTooEarlyIsFoundOut(t *testing.T) {
 	e := pool()
 	e.Quarantine = 120 * time.Second
-	c := natted(e).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), choosing("192.0.2.10:2001")))
+	c := start(&natted(e).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.10:2001")))
 	for at, denied := range map[string]bool{"192.0.2.10:2001": true, "192.0.2.10:2002": false} {
 		port := netip.MustParseAddrPort(at).Port()
-		seen := natted(pool()).chain().Process(seconds(100), inside, udp(2, 53).frame(), choosing(at))
-		_, diff := c.ProcessAgainst(seconds(100), inside, udp(2, 53).frame(), Seen{Result: seen, Choices: []Choice{choice(udp(2, 53), "192.0.2.10", port, "nat")}})
+		seen := start(&natted(pool()).Graph).Process(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), choosing(at))
+		_, diff := c.ProcessAgainst(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), Seen{Result: seen, Choices: []Choice{choice(testbed.UDP(2, 53), "192.0.2.10", port, "nat")}})
 		if kinds(diff)[MismatchChoice] != denied {
 			t.Errorf("%s: got %v, want a wrong choice: %t", at, diff, denied)
 		}

@@ -3,10 +3,12 @@ package interp
 import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, _ string, e element.Lookup) meaning { return newLookup(e) })
+	pass.Register(func(_ *pass.Chain, _ string, e element.Lookup) pass.Element { return newLookup(e) })
 }
 
 // lookup is a table of prefixes, one map per length.
@@ -22,22 +24,22 @@ func newLookup(e element.Lookup) *lookup {
 		if l.byLen[n] == nil {
 			l.byLen[n] = map[uint32]element.Route{}
 		}
-		l.byLen[n][num(r.Prefix.Masked().Addr())] = r
+		l.byLen[n][header.Number(r.Prefix.Masked().Addr())] = r
 	}
 	return l
 }
 
-func (l *lookup) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	rt, ok := l.find(dstOf(p.ip))
+func (l *lookup) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	rt, ok := l.find(header.Dst(p.IP))
 	if !ok {
-		r.note("no route")
+		r.Note("no route")
 		return l.noRoute, false
 	}
-	p.via = rt.Via
+	p.Via = rt.Via
 	if rt.Via.IsValid() {
-		r.note("route %v via %v", rt.Prefix, rt.Via)
+		r.Note("route %v via %v", rt.Prefix, rt.Via)
 	} else {
-		r.note("route %v", rt.Prefix)
+		r.Note("route %v", rt.Prefix)
 	}
 	return rt.Out, false
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 // NAPTs that follow each other directly may be one to an engine: then only the last one chooses an endpoint for a flow, and no packet
@@ -14,11 +16,11 @@ import (
 
 // settle notes where an entry's flow comes from. A loose one gets the endpoint that the engine has chosen for it by now, if it has; so does
 // one whose endpoint the engine may have forgotten.
-func (r *run) settle(e *entry, f flow, by *entry) {
+func (r *run) settle(e *entry, f flow.Flow, by *entry) {
 	r.follow(e, by)
-	if c := r.choiceOf(e.nat, f, by); c != nil && (e.loose || r.forgotten(e, f.remote(), c)) {
+	if c := r.choiceOf(e.nat, f, by); c != nil && (e.loose || r.forgotten(e, remoteOf(f), c)) {
 		c.taken = true
-		r.moveTo(e, c.outside(f.proto))
+		r.moveTo(e, c.outside(f.Proto))
 	}
 }
 
@@ -32,15 +34,15 @@ func (r *run) forgotten(e *entry, to remote, c *told) bool {
 	}
 	t := r.c.shortest(c.NAPTs)
 	t.TCP = min(t.TCP, t.TCPTransitory)
-	return r.now-e.chosen > timeoutOf(t, e.flow.proto, &tcpState{})
+	return r.Now-e.chosen > flow.Timeout(t, e.flow.Proto, &flow.TCP{})
 }
 
 // moveTo gives an entry an endpoint that the engine has chosen.
-func (r *run) moveTo(e *entry, at endpoint) {
+func (r *run) moveTo(e *entry, at flow.Endpoint) {
 	n := e.nat
 	if at != e.out {
 		n.vacate(r, e.flow, at)
-		if !n.allowed(e.flow, at, r.now) {
+		if !n.allowed(e.flow, at, r.Now) {
 			r.deny(n, e.flow, at)
 			return
 		}
@@ -50,17 +52,17 @@ func (r *run) moveTo(e *entry, at endpoint) {
 		}
 	}
 	loose, chosen := e.loose, e.chosen
-	e.loose, e.chosen = false, r.now
-	r.undoable(func() { e.loose, e.chosen = loose, chosen })
+	e.loose, e.chosen = false, r.Now
+	r.Undoable(func() { e.loose, e.chosen = loose, chosen })
 }
 
 // vacate moves a loose entry away from where an entry of the flow goes.
-func (n *nat) vacate(r *run, f flow, at endpoint) {
+func (n *nat) vacate(r *run, f flow.Flow, at flow.Endpoint) {
 	e := n.outside[n.seat(f, at)]
-	if e == nil || !e.loose || !n.live(e, r.now) {
+	if e == nil || !e.loose || !n.live(e, r.Now) {
 		return
 	}
-	free, ok := n.choose(e.flow, r.now)
+	free, ok := n.choose(e.flow, r.Now)
 	if !ok {
 		free = n.nowhere(e.flow)
 	}
@@ -68,19 +70,19 @@ func (n *nat) vacate(r *run, f flow, at endpoint) {
 }
 
 // move gives a loose entry a free endpoint. False: a flow that follows from it would be one that there is already.
-func (n *nat) move(r *run, e *entry, at endpoint) bool {
+func (n *nat) move(r *run, e *entry, at flow.Endpoint) bool {
 	old := e.out
 	if !r.rename(e.followers(at)) {
 		return false
 	}
 	n.evict(r, e.flow, at)
 	n.place(e, old, at)
-	r.undoable(func() { n.place(e, at, old) })
+	r.Undoable(func() { n.place(e, at, old) })
 	r.moveFlows(e, old, at)
 	return true
 }
 
-func (n *nat) place(e *entry, from, to endpoint) {
+func (n *nat) place(e *entry, from, to flow.Endpoint) {
 	e.out = from
 	delete(n.outside, n.seatOf(e))
 	e.out = to
@@ -89,56 +91,56 @@ func (n *nat) place(e *entry, from, to endpoint) {
 
 // nowhere stands for an endpoint of a pool all of which are taken, as they may be where an engine takes none: a free one with a port that is
 // none of the pool's, or if there is none either, in 0.0.0.0/8.
-func (n *nat) nowhere(f flow) endpoint {
+func (n *nat) nowhere(f flow.Flow) flow.Endpoint {
 	for range 1 << 16 {
 		n.displaced++
-		at := endpoint{f.proto, n.pool[int(n.displaced>>16)%len(n.pool)], uint16(n.displaced)}
-		if at.port != 0 && !n.owns(at) && n.outside[n.seat(f, at)] == nil {
+		at := flow.Endpoint{Proto: f.Proto, Addr: n.pool[int(n.displaced>>16)%len(n.pool)], Port: uint16(n.displaced)}
+		if at.Port != 0 && !n.owns(at) && n.outside[n.seat(f, at)] == nil {
 			return at
 		}
 	}
 	n.displaced++
-	return endpoint{f.proto, n.displaced & 0xffffff, f.sport}
+	return flow.Endpoint{Proto: f.Proto, Addr: n.displaced & 0xffffff, Port: f.Sport}
 }
 
 // ---- what follows from an endpoint ----
 
-// dependent is what another function knows a flow by whose source is a loose endpoint: a firewall's flow, a balancer's session.
-type dependent interface {
-	source() *entry
-	take()           // from its table
-	put(at endpoint) // into it again, as what it would be with that source
+// Loose implements pass.Origin.
+func (e *entry) Loose() bool { return e.loose }
+
+// Depend implements pass.Origin.
+func (e *entry) Depend(r *pass.Run, d pass.Dependent) {
+	e.flows = append(e.flows, d)
+	r.Undoable(func() { e.flows = e.flows[:len(e.flows)-1] })
 }
 
-// depend notes that a flow which begins comes from a loose endpoint.
-func (r *run) depend(by origins, d dependent) *entry {
-	e := by.from()
-	if e == nil || !e.loose {
-		return nil
-	}
-	e.flows = append(e.flows, d)
-	r.undoable(func() { e.flows = e.flows[:len(e.flows)-1] })
+// asEntry is the entry that a field comes from; nil: none.
+func asEntry(o pass.Origin) *entry {
+	e, _ := o.(*entry)
 	return e
 }
 
+// originOf is the entry whose endpoint a packet has for its source; nil: none.
+func originOf(p *pass.Packet) *entry { return asEntry(p.By.From()) }
+
 // moveFlows has flows whose source moved from one endpoint to another follow.
-func (r *run) moveFlows(e *entry, from, to endpoint) {
-	var all []dependent
+func (r *run) moveFlows(e *entry, from, to flow.Endpoint) {
+	var all []pass.Dependent
 	for _, d := range e.flows {
-		if d.source() == e {
+		if d.Origin() == e {
 			all = append(all, d)
 		}
 	}
-	move := func(to endpoint) {
+	move := func(to flow.Endpoint) {
 		for _, d := range all {
-			d.take()
+			d.Take()
 		}
 		for _, d := range all {
-			d.put(to)
+			d.Put(to)
 		}
 	}
 	move(to)
-	r.undoable(func() { move(from) })
+	r.Undoable(func() { move(from) })
 }
 
 // follow notes that the flow of an entry comes from the endpoint of another NAPT's entry.
@@ -148,22 +150,22 @@ func (r *run) follow(e, source *entry) {
 		return
 	}
 	e.source, source.behind = source, append(source.behind, e)
-	r.undoable(func() { e.source, source.behind = was, source.behind[:len(source.behind)-1] })
+	r.Undoable(func() { e.source, source.behind = was, source.behind[:len(source.behind)-1] })
 }
 
 // renamed is an entry on its way to another flow.
 type renamed struct {
 	e  *entry
-	to flow
+	to flow.Flow
 }
 
 // followers are the entries whose flows come from e's endpoint, and what they become if it moves.
-func (e *entry) followers(at endpoint) []renamed {
+func (e *entry) followers(at flow.Endpoint) []renamed {
 	var out []renamed
 	for _, b := range e.behind {
 		if b.source == e && b.nat.inside[b.flow] == b {
 			to := b.flow
-			to.src, to.sport = at.addr, at.port
+			to.Src, to.Sport = at.Addr, at.Port
 			out = append(out, renamed{b, to})
 		}
 	}
@@ -173,7 +175,7 @@ func (e *entry) followers(at endpoint) []renamed {
 // rename gives entries other flows, unless one of these has a live entry that stays.
 func (r *run) rename(all []renamed) bool {
 	for _, c := range all {
-		if there := c.e.nat.find(c.to, r.now); there != nil && there != c.e {
+		if there := c.e.nat.find(c.to, r.Now); there != nil && there != c.e {
 			return false
 		}
 	}
@@ -185,7 +187,7 @@ func (r *run) rename(all []renamed) bool {
 		}
 	}
 	rename(all)
-	r.undoable(func() { rename(back) })
+	r.Undoable(func() { rename(back) })
 	return true
 }
 
@@ -201,17 +203,6 @@ func rename(all []renamed) {
 	}
 }
 
-// origins are the entries, if any, whose endpoint the packet has for a source, a destination, or what it quotes.
-type origins struct{ src, sport, dst, dport, qsrc, qsport, qdst, qdport *entry }
-
-// from is the entry whose endpoint the packet has for its source; nil: none.
-func (o origins) from() *entry {
-	if o.src != o.sport {
-		return nil
-	}
-	return o.src
-}
-
 // ---- one session of several NAPTs ----
 
 // NAPTs in a row may have one session to an engine (docs/elements.md, "napt"). It is the session of the last of them, but ends with the
@@ -221,7 +212,7 @@ func (o origins) from() *entry {
 // join makes a new session one with those of other NAPTs for which an engine made one.
 func (r *run) join(e *entry, to remote, s *session) {
 	f := e.flow
-	f.dst, f.dport = to.addr, to.port
+	f.Dst, f.Dport = to.addr, to.port
 	for _, c := range r.told {
 		at := slices.Index(c.NAPTs, e.nat.name)
 		if at < 0 || !c.isFor(at, f, e.source) {
@@ -233,14 +224,14 @@ func (r *run) join(e *entry, to remote, s *session) {
 			}
 			continue
 		}
-		if at := c.outside(f.proto); !c.taken && at != e.out {
+		if at := c.outside(f.Proto); !c.taken && at != e.out {
 			r.deny(e.nat, f, at)
 		}
 		c.session, c.taken = s, true
 		s.timeouts = r.c.shortest(c.NAPTs)
 		for from := e.source; from != nil && at > 0; from, at = from.source, at-1 {
 			if before := from.sessions[to]; before != nil {
-				r.hold(before, s, f.proto)
+				r.hold(before, s, f.Proto)
 			}
 		}
 	}
@@ -249,9 +240,9 @@ func (r *run) join(e *entry, to remote, s *session) {
 // hold has a session live at least as long as one behind.
 func (r *run) hold(s, behind *session, proto uint8) {
 	was := s.behind
-	s.behind = slices.DeleteFunc(slices.Clone(was), func(o *session) bool { return !o.lives(proto, r.now) })
+	s.behind = slices.DeleteFunc(slices.Clone(was), func(o *session) bool { return !o.lives(proto, r.Now) })
 	s.behind = append(s.behind, behind)
-	r.undoable(func() { s.behind = was })
+	r.Undoable(func() { s.behind = was })
 }
 
 // shortest are the shortest timeouts of NAPTs.
@@ -273,7 +264,7 @@ func (s *session) lives(proto uint8, now time.Duration) bool { return now <= s.e
 
 // end is the last moment at which a session of a protocol lives if nothing uses it.
 func (s *session) end(proto uint8) time.Duration {
-	end := s.last + timeoutOf(s.timeouts, proto, &s.tcp)
+	end := s.last + flow.Timeout(s.timeouts, proto, &s.tcp)
 	for _, b := range s.behind {
 		end = max(end, b.end(proto))
 	}

@@ -1,6 +1,10 @@
 package interp
 
-import "github.com/sinter-nfv/sinter/dataplane/element"
+import (
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+)
 
 // maglevSize is the number of entries of a Maglev table: a prime.
 const maglevSize = 65537
@@ -26,7 +30,7 @@ func maglev(backends []element.Backend) []int {
 	most := 0
 	next, skip := make([]uint64, len(backends)), make([]uint64, len(backends))
 	for i, b := range backends {
-		key := uint64(num(b.Addr))<<16 | uint64(b.Port)
+		key := uint64(header.Number(b.Addr))<<16 | uint64(b.Port)
 		next[i], skip[i] = mix(key)%maglevSize, mix(key+1<<48)%(maglevSize-1)+1
 		most = max(most, b.Weight)
 	}
@@ -50,10 +54,10 @@ func maglev(backends []element.Backend) []int {
 }
 
 // entryOf is the entry of the table for a new flow.
-func entryOf(f flow, byClient bool) int {
+func entryOf(f flow.Flow, byClient bool) int {
 	if byClient {
-		return int(mix(mix(uint64(f.src)<<32)) % maglevSize)
+		return int(mix(mix(uint64(f.Src)<<32)) % maglevSize)
 	}
-	h := mix(uint64(f.src)<<32 | uint64(f.dst))
-	return int(mix(h+(uint64(f.sport)<<48|uint64(f.dport)<<32|uint64(f.proto))) % maglevSize)
+	h := mix(uint64(f.Src)<<32 | uint64(f.Dst))
+	return int(mix(h+(uint64(f.Sport)<<48|uint64(f.Dport)<<32|uint64(f.Proto))) % maglevSize)
 }

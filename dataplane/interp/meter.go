@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, name string, e element.Meter) meaning {
+	pass.Register(func(_ *pass.Chain, name string, e element.Meter) pass.Element {
 		return &meter{Meter: e, name: name, tokens: &tokens{of: map[uint32]*buckets{}}}
 	})
 }
@@ -40,7 +41,18 @@ type buckets struct {
 }
 
 // Colours are the packets that a meter measured, by what they were measured as. Bytes are those of the IP packets.
-type Colours struct{ Green, Yellow, Red Count }
+type Colours struct{ Green, Yellow, Red pass.Count }
+
+// Subscriber is one that an engine's meter has from now on, instead of an old one if it had no room for both.
+type Subscriber struct {
+	Meter    string
+	New, Old netip.Addr // their prefixes, invalid: none
+}
+
+// Unasked implements pass.Told.
+func (s Subscriber) Unasked() string {
+	return fmt.Sprintf("%s: subscriber %v for %v, which nothing asked for", s.Meter, s.New, s.Old)
+}
 
 const unit = 1_000_000_000
 
@@ -55,10 +67,10 @@ const (
 
 func (c colour) String() string { return [...]string{"green", "yellow", "red"}[c] }
 
-func (m *meter) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
+func (m *meter) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
 	b := m.buckets(r, p)
 	c := m.measure(r, b, p)
-	r.note("%s", c)
+	r.Note("%s", c)
 	action := element.MeterAction{}
 	switch c {
 	case green:
@@ -69,43 +81,43 @@ func (m *meter) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 	}
 	switch {
 	case action.Drop != "":
-		r.discard(n, p, action.Drop)
-		return ended, false
+		r.Discard(n, p, action.Drop)
+		return pass.Ended, false
 	case action.Mark:
-		p.ip[1] = action.DSCP<<2 | p.ip[1]&3
+		p.IP[1] = action.DSCP<<2 | p.IP[1]&3
 	}
 	return m.Leaves(in), false
 }
 
 // buckets are those of a packet, as full as they are now. New ones begin full.
-func (m *meter) buckets(r *run, p *packet) *buckets {
+func (m *meter) buckets(r *pass.Run, p *pass.Packet) *buckets {
 	key := m.subscriber(r, p)
 	b := m.of[key]
 	if b != nil {
 		was := *b
-		r.lasting(func() { *b = was })
-		m.refill(b, r.now)
-		if !r.against || *b != *m.full(r.now) {
+		r.Lasting(func() { *b = was })
+		m.refill(b, r.Now)
+		if !r.Against || *b != *m.full(r.Now) {
 			return b
 		}
 		m.end(r, key) // the engine may have forgotten it
 	}
 	m.makeRoom(r, key)
-	b = m.full(r.now)
+	b = m.full(r.Now)
 	m.of[key] = b
-	r.lasting(func() { delete(m.of, key) })
+	r.Lasting(func() { delete(m.of, key) })
 	return b
 }
 
 // subscriber is the prefix of a packet's address that tells its subscriber.
-func (m *meter) subscriber(r *run, p *packet) uint32 {
+func (m *meter) subscriber(r *pass.Run, p *pass.Packet) uint32 {
 	s := m.Subscribers
 	if s.PrefixLen == 0 {
 		return 0
 	}
-	address := srcOf(p.ip)
+	address := header.Src(p.IP)
 	if s.Destination {
-		address = dstOf(p.ip)
+		address = header.Dst(p.IP)
 	}
 	return address >> (32 - s.PrefixLen) << (32 - s.PrefixLen)
 }
@@ -140,8 +152,8 @@ func fill(holds, capacity, rate, nanoseconds uint64) (after, over uint64) {
 }
 
 // measure takes the packet's tokens, and tells its colour.
-func (m *meter) measure(r *run, b *buckets, p *packet) colour {
-	length := uint64(binary.BigEndian.Uint16(p.ip[2:]))
+func (m *meter) measure(r *pass.Run, b *buckets, p *pass.Packet) colour {
+	length := uint64(binary.BigEndian.Uint16(p.IP[2:]))
 	cost := length * 8 * unit
 	if m.Packets {
 		cost = unit
@@ -153,15 +165,15 @@ func (m *meter) measure(r *run, b *buckets, p *packet) colour {
 		c = b.singleRate(c, cost)
 	}
 	was := m.colours
-	r.lasting(func() { m.colours = was })
-	of := [...]*Count{&m.colours.Green, &m.colours.Yellow, &m.colours.Red}[c]
+	r.Lasting(func() { m.colours = was })
+	of := [...]*pass.Count{&m.colours.Green, &m.colours.Yellow, &m.colours.Red}[c]
 	of.Packets, of.Bytes = of.Packets+1, of.Bytes+length
 	return c
 }
 
 // comes is the colour that the packet has before.
-func (m *meter) comes(p *packet) colour {
-	switch dscp := p.ip[1] >> 2; {
+func (m *meter) comes(p *pass.Packet) colour {
+	switch dscp := p.IP[1] >> 2; {
 	case m.ComesRed>>dscp&1 == 1:
 		return red
 	case m.ComesYellow>>dscp&1 == 1:
@@ -199,10 +211,10 @@ func (b *buckets) twoRates(c colour, cost uint64) colour {
 
 // makeRoom has a further subscriber fit: one whose buckets are full again is no different from one that was never there; else the
 // one that was idle for longest ends.
-func (m *meter) makeRoom(r *run, key uint32) {
+func (m *meter) makeRoom(r *pass.Run, key uint32) {
 	switch {
 	case m.Subscribers.PrefixLen == 0:
-	case r.against:
+	case r.Against:
 		m.giveWay(r, key)
 	case len(m.of) >= m.Subscribers.Max:
 		m.forget(r)
@@ -213,10 +225,10 @@ func (m *meter) makeRoom(r *run, key uint32) {
 }
 
 // forget ends the subscribers whose buckets are full.
-func (m *meter) forget(r *run) {
+func (m *meter) forget(r *pass.Run) {
 	for key, b := range m.of {
 		now := *b
-		if m.refill(&now, r.now); now == *m.full(r.now) {
+		if m.refill(&now, r.Now); now == *m.full(r.Now) {
 			m.end(r, key)
 		}
 	}
@@ -237,44 +249,43 @@ func (m *meter) idlest() (key uint32) {
 const looksAtAll = 16
 
 // giveWay ends the subscriber, if any, that an engine did for a new one. Those that it has forgotten, or might have, are none.
-func (m *meter) giveWay(r *run, to uint32) {
+func (m *meter) giveWay(r *pass.Run, to uint32) {
 	var old netip.Addr
-	if i := slices.IndexFunc(r.subscribers, func(s Subscriber) bool { return s.Meter == m.name && s.New == addr(to) }); i >= 0 {
-		old = r.subscribers[i].Old
-		r.subscribers = slices.Delete(r.subscribers, i, i+1)
+	if told, ok := pass.Take(r, func(s Subscriber) bool { return s.Meter == m.name && s.New == header.Addr(to) }); ok {
+		old = told.Old
 	}
 	if !old.IsValid() && len(m.of) < m.Subscribers.Max {
 		return
 	}
 	m.forget(r)
 	if old.IsValid() {
-		m.endAs(r, num(old))
+		m.endAs(r, header.Number(old))
 	}
 	if len(m.of) >= m.Subscribers.Max {
-		r.denied = append(r.denied, fmt.Sprintf("%s: there are %d subscribers already", m.name, len(m.of)))
+		r.Deny("%s: there are %d subscribers already", m.name, len(m.of))
 	}
 }
 
 // endAs ends a subscriber that an engine ended.
-func (m *meter) endAs(r *run, key uint32) {
+func (m *meter) endAs(r *pass.Run, key uint32) {
 	b := m.of[key]
 	if b == nil {
 		return
 	}
 	if idlest := m.idlest(); m.Subscribers.Max <= looksAtAll && m.of[idlest].last < b.last {
-		r.denied = append(r.denied, fmt.Sprintf("%s: %v ended, idle for %v, before %v, for %v", m.name, addr(key), r.now-b.last, addr(idlest), r.now-m.of[idlest].last))
+		r.Deny("%s: %v ended, idle for %v, before %v, for %v", m.name, header.Addr(key), r.Now-b.last, header.Addr(idlest), r.Now-m.of[idlest].last)
 	}
 	m.end(r, key)
 }
 
-func (m *meter) end(r *run, key uint32) {
+func (m *meter) end(r *pass.Run, key uint32) {
 	b := m.of[key]
 	delete(m.of, key)
-	r.lasting(func() { m.of[key] = b })
+	r.Lasting(func() { m.of[key] = b })
 }
 
-// resume: the tokens stay if they are those of the same buckets.
-func (m *meter) resume(before meaning) meaning {
+// Resume implements pass.Keeping: the tokens stay if they are those of the same buckets.
+func (m *meter) Resume(before pass.Element) pass.Element {
 	if old, ok := before.(*meter); ok && m.sameBuckets(old.Meter) {
 		m.tokens = old.tokens
 	}
@@ -286,13 +297,11 @@ func (m *meter) sameBuckets(o element.Meter) bool {
 		m.Subscribers == o.Subscribers
 }
 
-// Colours are what each meter measured, by its node's name.
-func (c *Chain) Colours() map[string]Colours {
+// ColoursOf are what each meter of a chain measured, by its node's name.
+func ColoursOf(c *pass.Chain) map[string]Colours {
 	out := map[string]Colours{}
-	for _, of := range c.means {
-		if m, ok := of.(*meter); ok {
-			out[m.name] = m.colours
-		}
+	for name, m := range pass.All[*meter](c) {
+		out[name] = m.colours
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // sized is a packet of so many bytes of IP.
-func sized(bytes int) pkt { return pkt{payload: make([]byte, bytes-28)} }
+func sized(bytes int) testbed.Packet { return testbed.Packet{Payload: make([]byte, bytes-28)} }
 
 // marking is the meter with red packets dropped as "red" and yellow ones marked with DSCP 10.
 func marking(m element.Meter) element.Meter {
@@ -33,25 +36,13 @@ type measured struct {
 }
 
 func (k measured) frame() []byte {
-	f := sized(k.bytes).frame()
-	setDSCP(f, k.dscp)
+	f := sized(k.bytes).Frame()
+	testbed.SetDSCP(f, k.dscp)
 	return f
 }
 
-// setDSCP writes a frame's DSCP and moves its header checksum (RFC 1624).
-func setDSCP(f []byte, dscp byte) {
-	ip := f[14:]
-	was := ip[1]
-	ip[1] = dscp<<2 | was&3
-	sum := ^uint16(uint16(ip[10])<<8 | uint16(ip[11]))
-	n := uint32(sum) + uint32(^uint16(was)) + uint32(ip[1])
-	n = n&0xffff + n>>16
-	n = n&0xffff + n>>16
-	ip[10], ip[11] = byte(^uint16(n)>>8), byte(^uint16(n))
-}
-
 // colourOf is what a result says of the colour that a marking meter gave.
-func colourOf(r Result) string {
+func colourOf(r pass.Result) string {
 	switch {
 	case len(r.Drops) == 1 && r.Drops[0].Reason == "red":
 		return "red"
@@ -169,10 +160,10 @@ func TestAMeterColoursPackets(t *testing.T) {
 	maps.Copy(cases, otherMeters)
 	for name, k := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, now := oneElement(marking(k.meter)), seconds(1)
+			c, now := New(testbed.OneElement(marking(k.meter)), Options{}), testbed.Seconds(1)
 			for i, p := range k.packets {
 				now += p.pause
-				if got := colourOf(c.Process(now, inside, p.frame(), nil)); got != p.want {
+				if got := colourOf(c.Process(now, testbed.Inside, p.frame(), nil)); got != p.want {
 					t.Fatalf("packet %d, %d bytes with DSCP %d: %s, want %s", i, p.bytes, p.dscp, got, p.want)
 				}
 			}
@@ -182,16 +173,16 @@ func TestAMeterColoursPackets(t *testing.T) {
 
 func TestAMeterMarksThePacketAndItsChecksum(t *testing.T) {
 	m := element.Meter{Packets: true, Rate: 1, Burst: 1, Red: element.MeterAction{Mark: true, DSCP: 46}}
-	c := oneElement(m)
-	p := pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 6, payload: []byte("x")}
-	frame := p.frame() // those of this file have 46
-	setDSCP(frame, 0)
-	green := sent(p).frame()
-	setDSCP(green, 0)
-	if got := only(t, c.Process(0, inside, frame, nil)); !bytes.Equal(got, green) {
+	c := New(testbed.OneElement(m), Options{})
+	p := testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 6, Payload: []byte("x")}
+	frame := p.Frame() // those of this file have 46
+	testbed.SetDSCP(frame, 0)
+	green := testbed.Sent(p).Frame()
+	testbed.SetDSCP(green, 0)
+	if got := testbed.Only(t, c.Process(0, testbed.Inside, frame, nil)); !bytes.Equal(got, green) {
 		t.Errorf("a green packet: got %x, want %x", got, green)
 	}
-	want(t, c.Process(0, inside, frame, nil), sent(p))
+	testbed.Want(t, c.Process(0, testbed.Inside, frame, nil), testbed.Sent(p))
 }
 
 func TestAMeterTellsSubscribersApart(t *testing.T) {
@@ -209,17 +200,17 @@ func TestAMeterTellsSubscribersApart(t *testing.T) {
 		"by the first bit, if need": {element.Subscribers{PrefixLen: 1, Max: 2}, []string{"10.0.0.2", "99.0.0.3", "128.0.0.4"}, nil, "green red green"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: k.of}))
+			c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: k.of})), Options{})
 			var got []string
 			for i := range max(len(k.src), len(k.dst)) {
-				p := pkt{}
+				p := testbed.Packet{}
 				if k.src != nil {
-					p.src = k.src[i]
+					p.Src = k.src[i]
 				}
 				if k.dst != nil {
-					p.dst = k.dst[i]
+					p.Dst = k.dst[i]
 				}
-				got = append(got, colourOf(c.Process(time.Duration(i), inside, p.frame(), nil)))
+				got = append(got, colourOf(c.Process(time.Duration(i), testbed.Inside, p.Frame(), nil)))
 			}
 			if s := strings.Join(got, " "); s != k.want {
 				t.Errorf("got %s, want %s", s, k.want)
@@ -229,9 +220,9 @@ func TestAMeterTellsSubscribersApart(t *testing.T) {
 }
 
 func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
-	c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 2, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}}))
+	c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 2, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), Options{})
 	at := func(s float64, src string) string {
-		return colourOf(c.Process(seconds(s), inside, pkt{src: src}.frame(), nil))
+		return colourOf(c.Process(testbed.Seconds(s), testbed.Inside, testbed.Packet{Src: src}.Frame(), nil))
 	}
 	at(0, "10.0.0.2") // full again at 1
 	at(0.1, "10.0.0.3")
@@ -243,36 +234,38 @@ func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
 }
 
 func TestTheSubscriberEndsThatTheEngineEnds(t *testing.T) {
-	made := func(src string) Subscriber { return Subscriber{Meter: "f/e", New: ip(src)} }
-	instead := func(src, old string) Subscriber { return Subscriber{Meter: "f/e", New: ip(src), Old: ip(old)} }
+	made := func(src string) pass.Told { return Subscriber{Meter: "f/e", New: testbed.Addr(src)} }
+	instead := func(src, old string) pass.Told {
+		return Subscriber{Meter: "f/e", New: testbed.Addr(src), Old: testbed.Addr(old)}
+	}
 	for name, k := range map[string]struct {
-		told  []Subscriber // for the third subscriber of two that may be
+		told  []pass.Told // for the third subscriber of two that may be
 		wrong bool
 	}{
-		"the idlest":                  {[]Subscriber{instead("10.0.0.4", "10.0.0.2")}, false},
-		"not the idlest":              {[]Subscriber{instead("10.0.0.4", "10.0.0.3")}, true},
-		"none":                        {[]Subscriber{made("10.0.0.4")}, true},
+		"the idlest":                  {[]pass.Told{instead("10.0.0.4", "10.0.0.2")}, false},
+		"not the idlest":              {[]pass.Told{instead("10.0.0.4", "10.0.0.3")}, true},
+		"none":                        {[]pass.Told{made("10.0.0.4")}, true},
 		"none, and none is made":      {nil, true},
-		"another one is made as well": {[]Subscriber{instead("10.0.0.4", "10.0.0.2"), made("10.0.0.5")}, true},
+		"another one is made as well": {[]pass.Told{instead("10.0.0.4", "10.0.0.2"), made("10.0.0.5")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}}))
-			run := func(now time.Duration, src string, told ...Subscriber) []Mismatch {
-				frame := pkt{src: src}.frame()
-				_, diff := c.ProcessAgainst(now, inside, frame, Seen{Result: c.Peek(now, inside, frame, nil), Subscribers: told})
+			c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), Options{})
+			run := func(now time.Duration, src string, told ...pass.Told) []Mismatch {
+				frame := testbed.Packet{Src: src}.Frame()
+				_, diff := c.ProcessAgainst(now, testbed.Inside, frame, Seen{Result: c.Peek(now, testbed.Inside, frame, nil), Told: told})
 				return diff
 			}
 			if diff := append(run(0, "10.0.0.2", made("10.0.0.2")), run(1, "10.0.0.3", made("10.0.0.3"))...); len(diff) > 0 {
 				t.Fatal(diff)
 			}
 			diff := run(2, "10.0.0.4", k.told...)
-			if kinds(diff)[MismatchChoice] != k.wrong {
+			if found := slices.ContainsFunc(diff, func(m Mismatch) bool { return m.Kind == MismatchChoice }); found != k.wrong {
 				t.Fatalf("mismatches are %v, want one of the choice: %t", diff, k.wrong)
 			}
 			if k.wrong {
 				return
 			}
-			if got := colourOf(c.Process(3, inside, pkt{src: "10.0.0.3"}.frame(), nil)); got != "red" {
+			if got := colourOf(c.Process(3, testbed.Inside, testbed.Packet{Src: "10.0.0.3"}.Frame(), nil)); got != "red" {
 				t.Errorf("who did not end is %s, want red", got)
 			}
 		})
@@ -281,38 +274,38 @@ func TestTheSubscriberEndsThatTheEngineEnds(t *testing.T) {
 
 // TestTokensAreTakenWhateverBecomesOfThePacket has packets dropped behind a meter.
 func TestTokensAreTakenWhateverBecomesOfThePacket(t *testing.T) {
-	b := newBuilder()
-	m := b.add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 2}))
+	b := testbed.New()
+	m := b.Add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 2}))
 	web := headerspace.Filter{}.With(headerspace.DPort, headerspace.Of(80))
-	cls := b.add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
-	b.line(m, cls)
-	b.wire(cls, 1, b.add("f/drop", element.Discard{Reason: "later"}), 0)
-	c := b.chain()
-	dropped(t, c.Process(0, inside, pkt{}.frame(), nil), "later")
-	c.Peek(0, inside, pkt{sport: 9, dport: 80}.frame(), func(Step) {}) // which takes none
-	if got := colourOf(c.Process(0, inside, pkt{sport: 9, dport: 80}.frame(), nil)); got != "green" {
+	cls := b.Add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
+	b.Line(m, cls)
+	b.Wire(cls, 1, b.Add("f/drop", element.Discard{Reason: "later"}), 0)
+	c := New(&b.Graph, Options{})
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil), "later")
+	c.Peek(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), func(pass.Step) {}) // which takes none
+	if got := colourOf(c.Process(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), nil)); got != "green" {
 		t.Errorf("the second packet is %s, want green", got)
 	}
-	dropped(t, c.Process(0, inside, pkt{sport: 9, dport: 80}.frame(), nil), "red")
-	if got, want := c.Colours()["f/m"], (Colours{Green: Count{2, 70}, Red: Count{1, 35}}); got != want {
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), nil), "red")
+	if got, want := ColoursOf(c.Chain)["f/m"], (Colours{Green: pass.Count{Packets: 2, Bytes: 70}, Red: pass.Count{Packets: 1, Bytes: 35}}); got != want {
 		t.Errorf("colours are %+v, want %+v", got, want)
 	}
 }
 
 func TestBothSidesOfAMeterShareItsBuckets(t *testing.T) {
-	b := newBuilder()
-	m := b.add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 1, TwoSided: true}))
-	b.wire(b.in(inside), 0, m, 0)
-	b.wire(b.in(outside), 0, m, 1)
-	b.wire(m, 0, b.out(inside), 0)
-	b.wire(m, 1, b.out(outside), 0)
-	c := b.chain()
-	if r := c.Process(0, inside, pkt{}.frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != outside {
+	b := testbed.New()
+	m := b.Add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 1, TwoSided: true}))
+	b.Wire(b.In(testbed.Inside), 0, m, 0)
+	b.Wire(b.In(testbed.Outside), 0, m, 1)
+	b.Wire(m, 0, b.Out(testbed.Inside), 0)
+	b.Wire(m, 1, b.Out(testbed.Outside), 0)
+	c := New(&b.Graph, Options{})
+	if r := c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != testbed.Outside {
 		t.Errorf("from inside: %+v, want it sent outside", r)
 	}
-	back := pkt{src: "198.51.100.1", dst: "10.0.0.2", to: outsideMAC, from: routerMAC}
-	dropped(t, c.Process(0, outside, back.frame(), nil), "red")
-	if r := c.Process(seconds(1), outside, back.frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != inside {
+	back := testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", To: testbed.OutsideMAC, From: testbed.RouterMAC}
+	testbed.Dropped(t, c.Process(0, testbed.Outside, back.Frame(), nil), "red")
+	if r := c.Process(testbed.Seconds(1), testbed.Outside, back.Frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != testbed.Inside {
 		t.Errorf("from outside: %+v, want it sent inside", r)
 	}
 }
@@ -323,9 +316,9 @@ func TestAChangedChainKeepsTheTokensOfItsMeters(t *testing.T) {
 	after := func(change func(*element.Meter)) *graph.Graph {
 		m := before
 		change(&m)
-		b := newBuilder()
-		b.line(b.add("f/m", m))
-		return &b.g
+		b := testbed.New()
+		b.Line(b.Add("f/m", m))
+		return &b.Graph
 	}
 	for name, k := range map[string]struct {
 		change func(*element.Meter)
@@ -340,8 +333,8 @@ func TestAChangedChainKeepsTheTokensOfItsMeters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(after(func(*element.Meter) {}), Options{})
-			c.Process(0, inside, pkt{}.frame(), nil)
-			if got := colourOf(c.Continue(after(k.change), Options{}).Process(0, inside, pkt{}.frame(), nil)); got != k.want {
+			c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil)
+			if got := colourOf(c.Continue(after(k.change), Options{}).Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil)); got != k.want {
 				t.Errorf("got %s, want %s", got, k.want)
 			}
 		})

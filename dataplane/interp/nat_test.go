@@ -11,167 +11,166 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // pool is a NAPT with one outside address and the ports 2000..2003.
 func pool() element.NAPT {
 	return element.NAPT{
-		Pool: []netip.Addr{ip("192.0.2.10")}, PortMin: 2000, PortMax: 2003, MaxSessions: 100,
+		Pool: []netip.Addr{testbed.Addr("192.0.2.10")}, PortMin: 2000, PortMax: 2003, MaxSessions: 100,
 		Timeouts: element.Timeouts{TCP: 100 * time.Second, TCPTransitory: 10 * time.Second, UDP: 20 * time.Second, ICMP: 5 * time.Second},
 	}
 }
 
 // natted is inside ⇄ NAPT ⇄ outside.
-func natted(e element.NAPT) *builder {
-	b := newBuilder()
-	n := b.add("nat", e)
-	b.wire(b.in(inside), 0, n, element.NAPTInside)
-	b.wire(n, element.NAPTOutside, b.out(outside), 0)
-	b.wire(b.in(outside), 0, n, element.NAPTOutside)
-	b.wire(n, element.NAPTInside, b.out(inside), 0)
+func natted(e element.NAPT) *testbed.Builder {
+	b := testbed.New()
+	n := b.Add("nat", e)
+	b.Wire(b.In(testbed.Inside), 0, n, element.NAPTInside)
+	b.Wire(n, element.NAPTOutside, b.Out(testbed.Outside), 0)
+	b.Wire(b.In(testbed.Outside), 0, n, element.NAPTOutside)
+	b.Wire(n, element.NAPTInside, b.Out(testbed.Inside), 0)
 	return b
 }
 
 // choosing always answers with the endpoint.
 func choosing(s string) Chooser {
-	return func(_ Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
-		return ap(s), allowed(ap(s))
+	return func(_ pass.Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
+		return testbed.AddrPort(s), allowed(testbed.AddrPort(s))
 	}
 }
 
-func udp(sport, dport uint16) pkt { return pkt{sport: sport, dport: dport} }
-
-// back is a packet of the server 198.51.100.1 to the NAT.
-func back(p pkt, dst string) pkt {
-	p.src, p.dst, p.to, p.from = "198.51.100.1", dst, outsideMAC, routerMAC
-	return p
-}
-
 func TestAFlowIsTranslatedThereAndBack(t *testing.T) {
-	for name, c := range map[string]struct{ there, translated, reply, delivered pkt }{
+	for name, c := range map[string]struct{ there, translated, reply, delivered testbed.Packet }{
 		"UDP": {
-			udp(1000, 53),
-			pkt{src: "192.0.2.10", sport: 2002, dport: 53},
-			udp(53, 2002),
-			pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1000},
+			testbed.UDP(1000, 53),
+			testbed.Packet{Src: "192.0.2.10", Sport: 2002, Dport: 53},
+			testbed.UDP(53, 2002),
+			testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1000},
 		},
 		"TCP": {
-			pkt{proto: 6, sport: 1000, dport: 80, flags: "S"},
-			pkt{proto: 6, src: "192.0.2.10", sport: 2002, dport: 80, flags: "S"},
-			pkt{proto: 6, sport: 80, dport: 2002, flags: "SA"},
-			pkt{proto: 6, src: "198.51.100.1", dst: "10.0.0.2", sport: 80, dport: 1000, flags: "SA"},
+			testbed.Packet{Proto: 6, Sport: 1000, Dport: 80, Flags: "S"},
+			testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2002, Dport: 80, Flags: "S"},
+			testbed.Packet{Proto: 6, Sport: 80, Dport: 2002, Flags: "SA"},
+			testbed.Packet{Proto: 6, Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 80, Dport: 1000, Flags: "SA"},
 		},
 		"ping": {
-			ping(1000),
-			pkt{proto: 1, icmp: echoRequest, src: "192.0.2.10", sport: 2002},
-			pkt{proto: 1, icmp: echoReply, dport: 2002},
-			pkt{proto: 1, icmp: echoReply, src: "198.51.100.1", dst: "10.0.0.2", dport: 1000},
+			testbed.Ping(1000),
+			testbed.Packet{Proto: 1, ICMP: testbed.EchoRequest, Src: "192.0.2.10", Sport: 2002},
+			testbed.Packet{Proto: 1, ICMP: testbed.EchoReply, Dport: 2002},
+			testbed.Packet{Proto: 1, ICMP: testbed.EchoReply, Src: "198.51.100.1", Dst: "10.0.0.2", Dport: 1000},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := natted(pool()).chain()
-			want(t, c2.Process(0, inside, c.there.frame(), choosing("192.0.2.10:2002")), sent(c.translated))
-			want(t, c2.Process(1, outside, back(c.reply, "192.0.2.10").frame(), nil), delivered(c.delivered))
-			want(t, c2.Process(2, inside, c.there.frame(), nil), sent(c.translated))
+			c2 := start(&natted(pool()).Graph)
+			testbed.Want(t, c2.Process(0, testbed.Inside, c.there.Frame(), choosing("192.0.2.10:2002")), testbed.Sent(c.translated))
+			testbed.Want(t, c2.Process(1, testbed.Outside, testbed.Back(c.reply, "192.0.2.10").Frame(), nil), testbed.Delivered(c.delivered))
+			testbed.Want(t, c2.Process(2, testbed.Inside, c.there.Frame(), nil), testbed.Sent(c.translated))
 		})
 	}
 }
 
 func TestAUDPChecksumOfZeroStaysZeroAndOneThatBecomesZeroIsWrittenAsOnes(t *testing.T) {
-	c := natted(pool()).chain()
-	frame := udp(1000, 53).frame()
+	c := start(&natted(pool()).Graph)
+	frame := testbed.UDP(1000, 53).Frame()
 	frame[40], frame[41] = 0, 0
-	got := only(t, c.Process(0, inside, frame, nil))
+	got := testbed.Only(t, c.Process(0, testbed.Inside, frame, nil))
 	if got[40] != 0 || got[41] != 0 {
 		t.Errorf("no checksum became %x", got[40:42])
 	}
 	// The checksum that the rewritten packet would have to have is 0 if the received one is what the sum moves by.
-	right := sent(pkt{src: "192.0.2.10", sport: 2000, dport: 53}).frame()
-	was := udp(1000, 53).frame()
-	move := delta(append(was[26:34:34], was[34:36]...), append(right[26:34:34], right[34:36]...))
+	right := testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}).Frame()
+	was := testbed.UDP(1000, 53).Frame()
+	move := header.Delta(append(was[26:34:34], was[34:36]...), append(right[26:34:34], right[34:36]...))
 	was[40], was[41] = byte(move>>8), byte(move)
-	got = only(t, c.Process(0, inside, was, nil))
+	got = testbed.Only(t, c.Process(0, testbed.Inside, was, nil))
 	if got[40] != 0xff || got[41] != 0xff {
 		t.Errorf("a checksum that becomes zero is written %x, want ffff", got[40:42])
 	}
 }
 
 func TestEveryRemoteGetsItsOwnBindingAndNoOtherRemoteGetsIn(t *testing.T) {
-	c := natted(pool()).chain()
-	only(t, c.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2000")))
-	only(t, c.Process(0, inside, udp(1000, 54).frame(), choosing("192.0.2.10:2001")))
+	c := start(&natted(pool()).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 54).Frame(), choosing("192.0.2.10:2001")))
 	if n := len(c.Sessions(0)); n != 2 {
 		t.Fatalf("%d bindings, want one per remote port", n)
 	}
-	dropped(t, c.Process(0, outside, back(udp(53, 2001), "192.0.2.10").frame(), nil), "nat-no-binding")
-	dropped(t, c.Process(0, outside, back(udp(99, 2000), "192.0.2.10").frame(), nil), "nat-no-binding")
-	dropped(t, c.Process(0, outside, back(pkt{proto: 6, sport: 53, dport: 2000}, "192.0.2.10").frame(), nil), "nat-no-binding")
-	dropped(t, c.Process(0, outside, back(udp(53, 2000), "192.0.2.11").frame(), nil), "nat-no-binding")
-	only(t, c.Process(0, outside, back(udp(53, 2000), "192.0.2.10").frame(), nil))
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.Back(testbed.UDP(53, 2001), "192.0.2.10").Frame(), nil), "nat-no-binding")
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.Back(testbed.UDP(99, 2000), "192.0.2.10").Frame(), nil), "nat-no-binding")
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.Back(testbed.Packet{Proto: 6, Sport: 53, Dport: 2000}, "192.0.2.10").Frame(), nil), "nat-no-binding")
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.Back(testbed.UDP(53, 2000), "192.0.2.11").Frame(), nil), "nat-no-binding")
+	testbed.Only(t, c.Process(0, testbed.Outside, testbed.Back(testbed.UDP(53, 2000), "192.0.2.10").Frame(), nil))
 }
 
 func TestTheNATDropsWhatItCannotTranslate(t *testing.T) {
-	c := natted(pool()).chain()
+	c := start(&natted(pool()).Graph)
 	for name, k := range map[string]struct {
-		p    pkt
+		p    testbed.Packet
 		in   int
 		want string
 	}{
-		"a first fragment":        {pkt{frag: 0x2000}, inside, "nat-fragment"},
-		"a later fragment":        {pkt{frag: 7}, inside, "nat-fragment"},
-		"a fragment from outside": {back(pkt{frag: 7}, "192.0.2.10"), outside, "nat-fragment"},
-		"AH":                      {pkt{proto: 51}, inside, "nat-unsupported"},
-		"DCCP":                    {pkt{proto: 33}, inside, "nat-unsupported"},
-		"UDP-Lite":                {pkt{proto: 136}, inside, "nat-unsupported"},
+		"a first fragment":        {testbed.Packet{Frag: 0x2000}, testbed.Inside, "nat-fragment"},
+		"a later fragment":        {testbed.Packet{Frag: 7}, testbed.Inside, "nat-fragment"},
+		"a fragment from outside": {testbed.Back(testbed.Packet{Frag: 7}, "192.0.2.10"), testbed.Outside, "nat-fragment"},
+		"AH":                      {testbed.Packet{Proto: 51}, testbed.Inside, "nat-unsupported"},
+		"DCCP":                    {testbed.Packet{Proto: 33}, testbed.Inside, "nat-unsupported"},
+		"UDP-Lite":                {testbed.Packet{Proto: 136}, testbed.Inside, "nat-unsupported"},
 		"source quench": {
-			pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(4, 0), payload: udp(1, 2).frame()[14:]}, inside, "nat-unsupported",
+			testbed.Packet{Proto: 1, ICMP: layers.CreateICMPv4TypeCode(4, 0), Payload: testbed.UDP(1, 2).Frame()[14:]}, testbed.Inside, "nat-unsupported",
 		},
-		"source quench, outside":       {errorOf(4, pkt{src: "192.0.2.10", sport: 2000, dport: 53}), outside, "nat-no-binding"},
-		"an echo reply from inside":    {pkt{proto: 1, icmp: echoReply, dport: 1}, inside, "nat-unsupported"},
-		"an address mask request":      {pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(17, 0)}, inside, "nat-unsupported"},
-		"another protocol, outside":    {back(pkt{proto: 4}, "192.0.2.10"), outside, "nat-no-binding"},
-		"an echo request from outside": {back(ping(1), "192.0.2.10"), outside, "nat-no-binding"},
-		"an error without quote":       {back(pkt{proto: 1, icmp: expired}, "192.0.2.10"), outside, "nat-no-binding"},
+		"source quench, outside":       {errorOf(4, testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}), testbed.Outside, "nat-no-binding"},
+		"an echo reply from inside":    {testbed.Packet{Proto: 1, ICMP: testbed.EchoReply, Dport: 1}, testbed.Inside, "nat-unsupported"},
+		"an address mask request":      {testbed.Packet{Proto: 1, ICMP: layers.CreateICMPv4TypeCode(17, 0)}, testbed.Inside, "nat-unsupported"},
+		"another protocol, outside":    {testbed.Back(testbed.Packet{Proto: 4}, "192.0.2.10"), testbed.Outside, "nat-no-binding"},
+		"an echo request from outside": {testbed.Back(testbed.Ping(1), "192.0.2.10"), testbed.Outside, "nat-no-binding"},
+		"an error without quote":       {testbed.Back(testbed.Packet{Proto: 1, ICMP: testbed.Expired}, "192.0.2.10"), testbed.Outside, "nat-no-binding"},
 		"an error from inside, no flow": {
-			pkt{proto: 1, icmp: expired, payload: udp(1, 2).frame()[14:]}, inside, "nat-unsupported",
+			testbed.Packet{Proto: 1, ICMP: testbed.Expired, Payload: testbed.UDP(1, 2).Frame()[14:]}, testbed.Inside, "nat-unsupported",
 		},
 	} {
-		t.Run(name, func(t *testing.T) { dropped(t, c.Process(0, k.in, k.p.frame(), nil), k.want) })
+		t.Run(name, func(t *testing.T) { testbed.Dropped(t, c.Process(0, k.in, k.p.Frame(), nil), k.want) })
 	}
 }
 
 func TestBindingsEndWhenIdleLongerThanTheirTimeout(t *testing.T) {
-	tcp := func(flags string) pkt { return pkt{proto: 6, sport: 1000, dport: 80, flags: flags} }
-	answer := func(flags string) pkt { return back(pkt{proto: 6, sport: 80, dport: 2000, flags: flags}, "192.0.2.10") }
+	tcp := func(flags string) testbed.Packet {
+		return testbed.Packet{Proto: 6, Sport: 1000, Dport: 80, Flags: flags}
+	}
+	answer := func(flags string) testbed.Packet {
+		return testbed.Back(testbed.Packet{Proto: 6, Sport: 80, Dport: 2000, Flags: flags}, "192.0.2.10")
+	}
 	type event struct {
 		at float64
 		in int
-		p  pkt
+		p  testbed.Packet
 	}
 	for name, c := range map[string]struct {
 		events  []event
 		timeout float64
 	}{
-		"UDP":                                {[]event{{0, inside, udp(1000, 80)}}, 20},
-		"ping":                               {[]event{{0, inside, ping(1000)}}, 5},
-		"UDP refreshed from outside":         {[]event{{0, inside, udp(1000, 80)}, {7, outside, back(udp(80, 2000), "192.0.2.10")}}, 27},
-		"TCP of one direction":               {[]event{{0, inside, tcp("S")}, {9, inside, tcp("S")}}, 19},
-		"TCP of both directions":             {[]event{{0, inside, tcp("S")}, {1, outside, answer("SA")}, {2, inside, tcp("A")}}, 102},
-		"TCP without the handshake's end":    {[]event{{0, inside, tcp("S")}, {1, outside, answer("SA")}}, 11},
-		"TCP after FIN from inside":          {[]event{{0, inside, tcp("S")}, {1, outside, answer("SA")}, {2, inside, tcp("FA")}}, 12},
-		"TCP after RST from outside":         {[]event{{0, inside, tcp("S")}, {1, outside, answer("R")}, {2, inside, tcp("A")}}, 12},
-		"TCP with FIN and traffic after it":  {[]event{{0, inside, tcp("S")}, {1, outside, answer("F")}, {8, outside, answer("A")}}, 18},
-		"TCP: an error about it is no usage": {[]event{{0, inside, tcp("S")}, {5, outside, errorTo("192.0.2.10", pkt{proto: 6, src: "192.0.2.10", sport: 2000, dport: 80})}}, 10},
+		"UDP":                                {[]event{{0, testbed.Inside, testbed.UDP(1000, 80)}}, 20},
+		"ping":                               {[]event{{0, testbed.Inside, testbed.Ping(1000)}}, 5},
+		"UDP refreshed from outside":         {[]event{{0, testbed.Inside, testbed.UDP(1000, 80)}, {7, testbed.Outside, testbed.Back(testbed.UDP(80, 2000), "192.0.2.10")}}, 27},
+		"TCP of one direction":               {[]event{{0, testbed.Inside, tcp("S")}, {9, testbed.Inside, tcp("S")}}, 19},
+		"TCP of both directions":             {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("SA")}, {2, testbed.Inside, tcp("A")}}, 102},
+		"TCP without the handshake's end":    {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("SA")}}, 11},
+		"TCP after FIN from inside":          {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("SA")}, {2, testbed.Inside, tcp("FA")}}, 12},
+		"TCP after RST from outside":         {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("R")}, {2, testbed.Inside, tcp("A")}}, 12},
+		"TCP with FIN and traffic after it":  {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("F")}, {8, testbed.Outside, answer("A")}}, 18},
+		"TCP: an error about it is no usage": {[]event{{0, testbed.Inside, tcp("S")}, {5, testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2000, Dport: 80})}}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := natted(pool()).chain()
+			c2 := start(&natted(pool()).Graph)
 			for _, e := range c.events {
-				only(t, c2.Process(seconds(e.at), e.in, e.p.frame(), choosing("192.0.2.10:2000")))
+				testbed.Only(t, c2.Process(testbed.Seconds(e.at), e.in, e.p.Frame(), choosing("192.0.2.10:2000")))
 			}
-			if n := len(c2.Sessions(seconds(c.timeout))); n != 1 {
+			if n := len(c2.Sessions(testbed.Seconds(c.timeout))); n != 1 {
 				t.Errorf("after exactly %vs the binding is gone", c.timeout)
 			}
-			if n := len(c2.Sessions(seconds(c.timeout) + 1)); n != 0 {
+			if n := len(c2.Sessions(testbed.Seconds(c.timeout) + 1)); n != 0 {
 				t.Errorf("after more than %vs the binding is still there", c.timeout)
 			}
 		})
@@ -179,24 +178,24 @@ func TestBindingsEndWhenIdleLongerThanTheirTimeout(t *testing.T) {
 }
 
 // errorOf is an ICMP error of a type from a router outside.
-func errorOf(typ uint8, quote pkt) pkt {
+func errorOf(typ uint8, quote testbed.Packet) testbed.Packet {
 	p := errorTo("192.0.2.10", quote)
-	p.icmp = layers.CreateICMPv4TypeCode(typ, 0)
+	p.ICMP = layers.CreateICMPv4TypeCode(typ, 0)
 	return p
 }
 
 // errorTo is an ICMP time exceeded from a router outside about quote.
-func errorTo(dst string, quote pkt) pkt {
-	return pkt{proto: 1, icmp: expired, src: "203.0.113.99", dst: dst, payload: quote.frame()[14:], to: outsideMAC, from: routerMAC}
+func errorTo(dst string, quote testbed.Packet) testbed.Packet {
+	return testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: "203.0.113.99", Dst: dst, Payload: quote.Frame()[14:], To: testbed.OutsideMAC, From: testbed.RouterMAC}
 }
 
 func TestPortsAreUniquePerProtocolAndRunOut(t *testing.T) {
-	c := natted(pool()).chain()
+	c := start(&natted(pool()).Graph)
 	for i := range uint16(4) {
-		only(t, c.Process(0, inside, udp(1000+i, 53).frame(), nil))
+		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000+i, 53).Frame(), nil))
 	}
-	dropped(t, c.Process(0, inside, udp(1004, 53).frame(), nil), "nat-exhausted")
-	only(t, c.Process(0, inside, pkt{proto: 6, sport: 1, dport: 2}.frame(), nil)) // another protocol
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1004, 53).Frame(), nil), "nat-exhausted")
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1, Dport: 2}.Frame(), nil)) // another protocol
 	seen := map[string]bool{}
 	for _, s := range c.Sessions(0) {
 		key := fmt.Sprint(s.Proto, s.Outside)
@@ -205,139 +204,139 @@ func TestPortsAreUniquePerProtocolAndRunOut(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	only(t, c.Process(seconds(20)+1, inside, udp(1004, 53).frame(), nil))
+	testbed.Only(t, c.Process(testbed.Seconds(20)+1, testbed.Inside, testbed.UDP(1004, 53).Frame(), nil))
 }
 
 func TestSessionsAreBounded(t *testing.T) {
 	e := pool()
 	e.MaxSessions = 2
-	c := natted(e).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), nil))
-	only(t, c.Process(seconds(1), inside, udp(2, 53).frame(), nil))
-	dropped(t, c.Process(seconds(20), inside, udp(3, 53).frame(), nil), "nat-exhausted")
-	only(t, c.Process(seconds(20.5), inside, udp(3, 53).frame(), nil))
-	dropped(t, c.Process(seconds(20.5), inside, udp(4, 53).frame(), nil), "nat-exhausted")
+	c := start(&natted(e).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
+	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(2, 53).Frame(), nil))
+	testbed.Dropped(t, c.Process(testbed.Seconds(20), testbed.Inside, testbed.UDP(3, 53).Frame(), nil), "nat-exhausted")
+	testbed.Only(t, c.Process(testbed.Seconds(20.5), testbed.Inside, testbed.UDP(3, 53).Frame(), nil))
+	testbed.Dropped(t, c.Process(testbed.Seconds(20.5), testbed.Inside, testbed.UDP(4, 53).Frame(), nil), "nat-exhausted")
 }
 
 func TestAChoiceMustBeFreeAndOfThePool(t *testing.T) {
-	c := natted(pool()).chain()
-	only(t, c.Process(0, inside, udp(1, 53).frame(), choosing("192.0.2.10:2001")))
+	c := start(&natted(pool()).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.10:2001")))
 	for _, taken := range []string{"192.0.2.10:2001", "192.0.2.10:1999", "192.0.2.10:2004", "192.0.2.11:2000"} {
-		dropped(t, c.Process(0, inside, udp(2, 53).frame(), choosing(taken)), "nat-exhausted")
+		testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(2, 53).Frame(), choosing(taken)), "nat-exhausted")
 	}
 }
 
 func TestErrorsFromOutsideReachTheSenderWithItsOwnAddressesQuoted(t *testing.T) {
-	for name, k := range map[string]struct{ there, translated pkt }{
-		"UDP":              {udp(1000, 53), pkt{src: "192.0.2.10", sport: 2001, dport: 53}},
-		"UDP, 8 bytes":     {pkt{sport: 1000, dport: 53, payload: []byte{}}, pkt{src: "192.0.2.10", sport: 2001, dport: 53, payload: []byte{}}},
-		"TCP":              {pkt{proto: 6, sport: 1000, dport: 53}, pkt{proto: 6, src: "192.0.2.10", sport: 2001, dport: 53}},
-		"ping":             {ping(1000), pkt{proto: 1, icmp: echoRequest, src: "192.0.2.10", sport: 2001}},
-		"TCP with options": {pkt{proto: 6, sport: 1000, dport: 53, options: []layers.IPv4Option{{OptionType: 1}}}, pkt{proto: 6, src: "192.0.2.10", sport: 2001, dport: 53, options: []layers.IPv4Option{{OptionType: 1}}}},
+	for name, k := range map[string]struct{ there, translated testbed.Packet }{
+		"UDP":              {testbed.UDP(1000, 53), testbed.Packet{Src: "192.0.2.10", Sport: 2001, Dport: 53}},
+		"UDP, 8 bytes":     {testbed.Packet{Sport: 1000, Dport: 53, Payload: []byte{}}, testbed.Packet{Src: "192.0.2.10", Sport: 2001, Dport: 53, Payload: []byte{}}},
+		"TCP":              {testbed.Packet{Proto: 6, Sport: 1000, Dport: 53}, testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2001, Dport: 53}},
+		"ping":             {testbed.Ping(1000), testbed.Packet{Proto: 1, ICMP: testbed.EchoRequest, Src: "192.0.2.10", Sport: 2001}},
+		"TCP with options": {testbed.Packet{Proto: 6, Sport: 1000, Dport: 53, Options: []layers.IPv4Option{{OptionType: 1}}}, testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2001, Dport: 53, Options: []layers.IPv4Option{{OptionType: 1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := natted(pool()).chain()
-			want(t, c.Process(0, inside, k.there.frame(), choosing("192.0.2.10:2001")), sent(k.translated))
-			want(t, c.Process(0, outside, errorTo("192.0.2.10", k.translated).frame(), nil), delivered(errorTo("10.0.0.2", k.there)))
+			c := start(&natted(pool()).Graph)
+			testbed.Want(t, c.Process(0, testbed.Inside, k.there.Frame(), choosing("192.0.2.10:2001")), testbed.Sent(k.translated))
+			testbed.Want(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", k.translated).Frame(), nil), testbed.Delivered(errorTo("10.0.0.2", k.there)))
 		})
 	}
 }
 
 func TestAQuoteCutBehindEightBytesKeepsWhatItHasOfChecksumsRight(t *testing.T) {
-	c := natted(pool()).chain()
-	there, translated := pkt{proto: 6, sport: 1000, dport: 53}, pkt{proto: 6, src: "192.0.2.10", sport: 2001, dport: 53}
-	only(t, c.Process(0, inside, there.frame(), choosing("192.0.2.10:2001")))
-	cut := func(dst string, p pkt) pkt {
+	c := start(&natted(pool()).Graph)
+	there, translated := testbed.Packet{Proto: 6, Sport: 1000, Dport: 53}, testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2001, Dport: 53}
+	testbed.Only(t, c.Process(0, testbed.Inside, there.Frame(), choosing("192.0.2.10:2001")))
+	cut := func(dst string, p testbed.Packet) testbed.Packet {
 		e := errorTo(dst, p)
-		e.payload = e.payload[:28]
+		e.Payload = e.Payload[:28]
 		return e
 	}
-	want(t, c.Process(0, outside, cut("192.0.2.10", translated).frame(), nil), delivered(cut("10.0.0.2", there)))
+	testbed.Want(t, c.Process(0, testbed.Outside, cut("192.0.2.10", translated).Frame(), nil), testbed.Delivered(cut("10.0.0.2", there)))
 	short := errorTo("192.0.2.10", translated)
-	short.payload = short.payload[:27]
-	dropped(t, c.Process(0, outside, short.frame(), nil), "nat-no-binding")
+	short.Payload = short.Payload[:27]
+	testbed.Dropped(t, c.Process(0, testbed.Outside, short.Frame(), nil), "nat-no-binding")
 }
 
 func TestErrorsFromInsideShowOnlyTheOutside(t *testing.T) {
-	c := natted(pool()).chain()
-	only(t, c.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2001")))
-	arrived := pkt{src: "198.51.100.1", dst: "192.0.2.10", sport: 53, dport: 2001}
-	deliveredThen := pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1000}
+	c := start(&natted(pool()).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2001")))
+	arrived := testbed.Packet{Src: "198.51.100.1", Dst: "192.0.2.10", Sport: 53, Dport: 2001}
+	deliveredThen := testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1000}
 	unreachable := layers.CreateICMPv4TypeCode(3, 3)
-	in := pkt{proto: 1, icmp: unreachable, payload: deliveredThen.frame()[14:]}
-	out := pkt{proto: 1, icmp: unreachable, src: "192.0.2.10", payload: arrived.frame()[14:]}
-	want(t, c.Process(0, inside, in.frame(), nil), sent(out))
+	in := testbed.Packet{Proto: 1, ICMP: unreachable, Payload: deliveredThen.Frame()[14:]}
+	out := testbed.Packet{Proto: 1, ICMP: unreachable, Src: "192.0.2.10", Payload: arrived.Frame()[14:]}
+	testbed.Want(t, c.Process(0, testbed.Inside, in.Frame(), nil), testbed.Sent(out))
 }
 
 func TestAnErrorAboutAFirstFragmentOfATranslatedPacketIsTranslated(t *testing.T) {
-	c := natted(pool()).chain()
-	only(t, c.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2001")))
-	quote := pkt{src: "192.0.2.10", sport: 2001, dport: 53, frag: 0x2000}
-	got := only(t, c.Process(0, outside, errorTo("192.0.2.10", quote).frame(), nil))
-	quote.src, quote.sport = "10.0.0.2", 1000
+	c := start(&natted(pool()).Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2001")))
+	quote := testbed.Packet{Src: "192.0.2.10", Sport: 2001, Dport: 53, Frag: 0x2000}
+	got := testbed.Only(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", quote).Frame(), nil))
+	quote.Src, quote.Sport = "10.0.0.2", 1000
 	back := errorTo("10.0.0.2", quote)
-	back.src, back.to, back.from = "203.0.113.99", hostMAC, insideMAC
-	back.ttl = got[22]
-	if want := back.frame(); !bytes.Equal(got[14:], want[14:]) {
+	back.Src, back.To, back.From = "203.0.113.99", testbed.HostMAC, testbed.InsideMAC
+	back.TTL = got[22]
+	if want := back.Frame(); !bytes.Equal(got[14:], want[14:]) {
 		t.Errorf("got\n%x, want\n%x", got[14:], want[14:])
 	}
-	quote = pkt{src: "192.0.2.10", frag: 0x2001}
-	dropped(t, c.Process(0, outside, errorTo("192.0.2.10", quote).frame(), nil), "nat-no-binding")
+	quote = testbed.Packet{Src: "192.0.2.10", Frag: 0x2001}
+	testbed.Dropped(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", quote).Frame(), nil), "nat-no-binding")
 }
 
 func TestProtocolsWithoutPortsAreTranslatedByAddressWhereThatIsUnambiguous(t *testing.T) {
-	gre := func(host string) []byte { return pkt{proto: 47, src: host}.frame() }
+	gre := func(host string) []byte { return testbed.Packet{Proto: 47, Src: host}.Frame() }
 	e := pool()
-	e.Pool = append(e.Pool, ip("192.0.2.11"))
-	c := natted(e).chain()
+	e.Pool = append(e.Pool, testbed.Addr("192.0.2.11"))
+	c := start(&natted(e).Graph)
 	for i, host := range []string{"10.0.0.2", "10.0.0.3"} {
 		outside := fmt.Sprintf("192.0.2.%d:0", 10+i)
-		want(t, c.Process(0, inside, gre(host), choosing(outside)), sent(pkt{proto: 47, src: outside[:len(outside)-2]}))
+		testbed.Want(t, c.Process(0, testbed.Inside, gre(host), choosing(outside)), testbed.Sent(testbed.Packet{Proto: 47, Src: outside[:len(outside)-2]}))
 	}
-	dropped(t, c.Process(0, inside, gre("10.0.0.4"), nil), "nat-exhausted")
-	only(t, c.Process(0, inside, pkt{proto: 50, src: "10.0.0.4"}.frame(), nil))                      // another protocol
-	only(t, c.Process(0, inside, pkt{proto: 47, src: "10.0.0.4", dst: "198.51.100.2"}.frame(), nil)) // another remote
-	got := only(t, c.Process(0, outside, back(pkt{proto: 47}, "192.0.2.11").frame(), nil))
-	if to := addr(dstOf(got[14:])); to != ip("10.0.0.3") {
+	testbed.Dropped(t, c.Process(0, testbed.Inside, gre("10.0.0.4"), nil), "nat-exhausted")
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 50, Src: "10.0.0.4"}.Frame(), nil))                      // another protocol
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 47, Src: "10.0.0.4", Dst: "198.51.100.2"}.Frame(), nil)) // another remote
+	got := testbed.Only(t, c.Process(0, testbed.Outside, testbed.Back(testbed.Packet{Proto: 47}, "192.0.2.11").Frame(), nil))
+	if to := header.Addr(header.Dst(got[14:])); to != testbed.Addr("10.0.0.3") {
 		t.Errorf("the second host's packet goes to %v", to)
 	}
-	dropped(t, c.Process(0, outside, back(pkt{proto: 132}, "192.0.2.11").frame(), nil), "nat-no-binding")
-	only(t, c.Process(seconds(20)+1, inside, gre("10.0.0.4"), nil)) // UDP's timeout is over
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.Back(testbed.Packet{Proto: 132}, "192.0.2.11").Frame(), nil), "nat-no-binding")
+	testbed.Only(t, c.Process(testbed.Seconds(20)+1, testbed.Inside, gre("10.0.0.4"), nil)) // UDP's timeout is over
 }
 
 func TestATimestampRequestIsTranslatedByItsIdentifierAndRepliesOfAnyCodePass(t *testing.T) {
-	c := natted(pool()).chain()
+	c := start(&natted(pool()).Graph)
 	of := func(typ, code uint8) layers.ICMPv4TypeCode { return layers.CreateICMPv4TypeCode(typ, code) }
-	request := pkt{proto: 1, icmp: of(13, 0), sport: 1000}
-	request.src = "192.0.2.10"
+	request := testbed.Packet{Proto: 1, ICMP: of(13, 0), Sport: 1000}
+	request.Src = "192.0.2.10"
 	translated := request
-	translated.sport = 2001
-	request.src = ""
-	want(t, c.Process(0, inside, request.frame(), choosing("192.0.2.10:2001")), sent(translated))
+	translated.Sport = 2001
+	request.Src = ""
+	testbed.Want(t, c.Process(0, testbed.Inside, request.Frame(), choosing("192.0.2.10:2001")), testbed.Sent(translated))
 	for _, code := range []uint8{0, 7} {
 		for _, typ := range []uint8{14, 0} {
-			only(t, c.Process(0, outside, back(pkt{proto: 1, icmp: of(typ, code), sport: 2001, dport: 2001}, "192.0.2.10").frame(), nil))
+			testbed.Only(t, c.Process(0, testbed.Outside, testbed.Back(testbed.Packet{Proto: 1, ICMP: of(typ, code), Sport: 2001, Dport: 2001}, "192.0.2.10").Frame(), nil))
 		}
 	}
 }
 
 // guarded is inside → NAPT → firewall that lets only port 53 out.
-func guarded() *builder {
+func guarded() *testbed.Builder {
 	b := natted(pool())
-	fw := b.add("fw", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
-		{Name: "dns", Filters: []headerspace.Filter{filter(headerspace.DPort, one(53))}},
+	fw := b.Add("fw", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+		{Name: "dns", Filters: []headerspace.Filter{testbed.Filter(headerspace.DPort, testbed.One(53))}},
 	}})
-	n := len(b.g.Nodes) - 2
-	b.wire(n, element.NAPTOutside, fw, 0)
-	b.wire(fw, 0, b.out(outside), 0)
-	b.wire(fw, 1, b.add("fw/deny", element.Discard{Reason: "deny"}), 0)
+	n := len(b.Graph.Nodes) - 2
+	b.Wire(n, element.NAPTOutside, fw, 0)
+	b.Wire(fw, 0, b.Out(testbed.Outside), 0)
+	b.Wire(fw, 1, b.Add("fw/deny", element.Discard{Reason: "deny"}), 0)
 	return b
 }
 
 func TestADroppedPacketLeavesNoTraceInState(t *testing.T) {
-	c := guarded().chain()
+	c := start(&guarded().Graph)
 	for range 10 { // more than there are ports
-		dropped(t, c.Process(0, inside, udp(1000, 80).frame(), nil), "deny")
+		testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 80).Frame(), nil), "deny")
 	}
 	if s := c.Sessions(0); len(s) != 0 {
 		t.Fatalf("dropped packets left %v", s)
@@ -346,33 +345,33 @@ func TestADroppedPacketLeavesNoTraceInState(t *testing.T) {
 
 func TestADroppedPacketDoesNotRefreshAnEntry(t *testing.T) {
 	b := natted(pool())
-	n := len(b.g.Nodes) - 1
-	ttl := b.add("ttl", element.DecTTL{})
-	b.wire(n, element.NAPTOutside, ttl, 0)
-	b.wire(ttl, 0, b.out(outside), 0)
-	b.wire(ttl, 1, b.add("drop", element.Discard{Reason: "expired"}), 0)
-	c := b.chain()
-	only(t, c.Process(0, inside, udp(1000, 53).frame(), nil))
-	dying := udp(1000, 53)
-	dying.ttl = 1
-	dropped(t, c.Process(seconds(15), inside, dying.frame(), nil), "expired")
-	if s := c.Sessions(seconds(15)); len(s) != 1 || s[0].Idle != seconds(15) {
+	n := len(b.Graph.Nodes) - 1
+	ttl := b.Add("ttl", element.DecTTL{})
+	b.Wire(n, element.NAPTOutside, ttl, 0)
+	b.Wire(ttl, 0, b.Out(testbed.Outside), 0)
+	b.Wire(ttl, 1, b.Add("drop", element.Discard{Reason: "expired"}), 0)
+	c := start(&b.Graph)
+	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
+	dying := testbed.UDP(1000, 53)
+	dying.TTL = 1
+	testbed.Dropped(t, c.Process(testbed.Seconds(15), testbed.Inside, dying.Frame(), nil), "expired")
+	if s := c.Sessions(testbed.Seconds(15)); len(s) != 1 || s[0].Idle != testbed.Seconds(15) {
 		t.Fatalf("the entry was refreshed by a dropped packet: %+v", s)
 	}
-	only(t, c.Process(seconds(16), inside, udp(1000, 53).frame(), nil))
+	testbed.Only(t, c.Process(testbed.Seconds(16), testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
 }
 
 func TestOnlyTheCopyThatLeavesKeepsItsState(t *testing.T) {
-	b := newBuilder()
-	tee := b.add("tee", element.Tee{Outs: 2})
-	first, second := b.add("first", pool()), b.add("second", pool())
-	b.wire(b.in(inside), 0, tee, 0)
-	b.wire(tee, 0, first, element.NAPTInside)
-	b.wire(tee, 1, second, element.NAPTInside)
-	b.wire(first, element.NAPTOutside, b.add("drop", element.Discard{Reason: "deny"}), 0)
-	b.wire(second, element.NAPTOutside, b.out(outside), 0)
-	c := b.chain()
-	r := c.Process(0, inside, udp(1000, 53).frame(), nil)
+	b := testbed.New()
+	tee := b.Add("tee", element.Tee{Outs: 2})
+	first, second := b.Add("first", pool()), b.Add("second", pool())
+	b.Wire(b.In(testbed.Inside), 0, tee, 0)
+	b.Wire(tee, 0, first, element.NAPTInside)
+	b.Wire(tee, 1, second, element.NAPTInside)
+	b.Wire(first, element.NAPTOutside, b.Add("drop", element.Discard{Reason: "deny"}), 0)
+	b.Wire(second, element.NAPTOutside, b.Out(testbed.Outside), 0)
+	c := start(&b.Graph)
+	r := c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil)
 	if len(r.Out) != 1 || len(r.Drops) != 1 {
 		t.Fatalf("got %+v", r)
 	}
@@ -382,26 +381,26 @@ func TestOnlyTheCopyThatLeavesKeepsItsState(t *testing.T) {
 }
 
 // answering is inside ⇄ NAPT ⇄ router ⇄ outside; the router's answers go back through the NAPT.
-func answering() *builder {
+func answering() *testbed.Builder {
 	b := natted(pool())
-	n := len(b.g.Nodes) - 1
-	ttl, answer := b.add("rt/ttl", element.DecTTL{}), b.add("rt/expired", element.ICMPError{Type: 11, Source: ip("192.0.2.1")})
-	b.wire(n, element.NAPTOutside, ttl, 0)
-	b.wire(ttl, element.TTLAlive, b.out(outside), 0)
-	b.wire(ttl, element.TTLExpired, answer, 0)
-	b.wire(answer, 0, n, element.NAPTOutside)
+	n := len(b.Graph.Nodes) - 1
+	ttl, answer := b.Add("rt/ttl", element.DecTTL{}), b.Add("rt/expired", element.ICMPError{Type: 11, Source: testbed.Addr("192.0.2.1")})
+	b.Wire(n, element.NAPTOutside, ttl, 0)
+	b.Wire(ttl, element.TTLAlive, b.Out(testbed.Outside), 0)
+	b.Wire(ttl, element.TTLExpired, answer, 0)
+	b.Wire(answer, 0, n, element.NAPTOutside)
 	return b
 }
 
 func TestARouterBehindTheNATAnswersAndTheBindingStays(t *testing.T) {
-	c := answering().chain()
-	dying := udp(1000, 53)
-	dying.ttl = 1
-	got := only(t, c.Process(0, inside, dying.frame(), nil))
-	if quote := dying.frame()[14:]; !bytes.Equal(got[42:], quote) {
+	c := start(&answering().Graph)
+	dying := testbed.UDP(1000, 53)
+	dying.TTL = 1
+	got := testbed.Only(t, c.Process(0, testbed.Inside, dying.Frame(), nil))
+	if quote := dying.Frame()[14:]; !bytes.Equal(got[42:], quote) {
 		t.Errorf("quoted %x, want what was sent: %x", got[42:], quote)
 	}
-	if sum16(got[14:34]) != 0xffff || sum16(got[34:]) != 0xffff {
+	if header.Sum(got[14:34]) != 0xffff || header.Sum(got[34:]) != 0xffff {
 		t.Error("a checksum of the answer is wrong")
 	}
 	if len(c.Sessions(0)) != 1 {
@@ -411,60 +410,60 @@ func TestARouterBehindTheNATAnswersAndTheBindingStays(t *testing.T) {
 
 // nested is the two-zone chain: zones a and b both use 10.0.0.0/8, each behind its own NAPT; a common
 // NAPT follows. a is interface 0, b interface 2.
-func nested() *builder {
-	b := newBuilder()
-	zone := b.g.Interfaces[inside]
+func nested() *testbed.Builder {
+	b := testbed.New()
+	zone := b.Graph.Interfaces[testbed.Inside]
 	zone.Name = "b"
-	zone.In, zone.Out = b.add("b/in", element.Input{Interface: "b"}), b.add("b/out", element.Output{Interface: "b"})
-	b.g.Interfaces = append(b.g.Interfaces, zone)
-	zonePool := func(a string) element.NAPT { e := pool(); e.Pool = []netip.Addr{ip(a)}; return e }
-	na, nb, isp := b.add("nat-a", zonePool("100.64.0.1")), b.add("nat-b", zonePool("100.64.0.2")), b.add("isp", pool())
-	split := b.add("split", element.Lookup{Outs: 3, NoRoute: 2, Routes: []element.Route{
-		{Prefix: prefix("100.64.0.1/32"), Out: 0}, {Prefix: prefix("100.64.0.2/32"), Out: 1},
+	zone.In, zone.Out = b.Add("b/in", element.Input{Interface: "b"}), b.Add("b/out", element.Output{Interface: "b"})
+	b.Graph.Interfaces = append(b.Graph.Interfaces, zone)
+	zonePool := func(a string) element.NAPT { e := pool(); e.Pool = []netip.Addr{testbed.Addr(a)}; return e }
+	na, nb, isp := b.Add("nat-a", zonePool("100.64.0.1")), b.Add("nat-b", zonePool("100.64.0.2")), b.Add("isp", pool())
+	split := b.Add("split", element.Lookup{Outs: 3, NoRoute: 2, Routes: []element.Route{
+		{Prefix: testbed.Prefix("100.64.0.1/32"), Out: 0}, {Prefix: testbed.Prefix("100.64.0.2/32"), Out: 1},
 	}})
 	for i, n := range map[int]int{0: na, 2: nb} {
-		b.wire(b.in(i), 0, n, element.NAPTInside)
-		b.wire(n, element.NAPTInside, b.out(i), 0)
-		b.wire(n, element.NAPTOutside, isp, element.NAPTInside)
+		b.Wire(b.In(i), 0, n, element.NAPTInside)
+		b.Wire(n, element.NAPTInside, b.Out(i), 0)
+		b.Wire(n, element.NAPTOutside, isp, element.NAPTInside)
 	}
-	b.wire(isp, element.NAPTOutside, b.out(outside), 0)
-	b.wire(b.in(outside), 0, isp, element.NAPTOutside)
-	b.wire(isp, element.NAPTInside, split, 0)
-	b.wire(split, 0, na, element.NAPTOutside)
-	b.wire(split, 1, nb, element.NAPTOutside)
+	b.Wire(isp, element.NAPTOutside, b.Out(testbed.Outside), 0)
+	b.Wire(b.In(testbed.Outside), 0, isp, element.NAPTOutside)
+	b.Wire(isp, element.NAPTInside, split, 0)
+	b.Wire(split, 0, na, element.NAPTOutside)
+	b.Wire(split, 1, nb, element.NAPTOutside)
 	return b
 }
 
 func TestTwoZonesWithTheSameAddressesGetTheirOwnAnswers(t *testing.T) {
 	b := nested()
-	c := New(&b.g, Options{})
+	c := New(&b.Graph, Options{})
 	for zone, port := range map[int]uint16{0: 2001, 2: 2002} {
-		frame := pkt{sport: 1000, dport: 53, to: New(&b.g, Options{}).links[zone].mac}.frame()
-		choose := func(n Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
-			at := ap("192.0.2.10:2000")
+		frame := testbed.Packet{Sport: 1000, Dport: 53, To: New(&b.Graph, Options{}).links[zone].mac}.Frame()
+		choose := func(n pass.Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
+			at := testbed.AddrPort("192.0.2.10:2000")
 			if n.Node != "isp" {
-				at = netip.AddrPortFrom(map[string]netip.Addr{"nat-a": ip("100.64.0.1"), "nat-b": ip("100.64.0.2")}[n.Node], 2003)
+				at = netip.AddrPortFrom(map[string]netip.Addr{"nat-a": testbed.Addr("100.64.0.1"), "nat-b": testbed.Addr("100.64.0.2")}[n.Node], 2003)
 			} else {
 				at = netip.AddrPortFrom(at.Addr(), port)
 			}
 			return at, allowed(at)
 		}
-		want(t, c.Process(0, zone, frame, choose), sent(pkt{src: "192.0.2.10", sport: port, dport: 53}))
+		testbed.Want(t, c.Process(0, zone, frame, choose), testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: port, Dport: 53}))
 	}
 	for zone, port := range map[int]uint16{0: 2001, 2: 2002} {
-		r := c.Process(0, outside, back(udp(53, port), "192.0.2.10").frame(), nil)
-		if only(t, r); r.Out[0].Interface != zone {
+		r := c.Process(0, testbed.Outside, testbed.Back(testbed.UDP(53, port), "192.0.2.10").Frame(), nil)
+		if testbed.Only(t, r); r.Out[0].Interface != zone {
 			t.Errorf("the answer to port %d went to interface %d, want %d", port, r.Out[0].Interface, zone)
 		}
 	}
 }
 
 func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) {
-	syn := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
-	answer := back(pkt{proto: 6, flags: "SA", sport: 80, dport: 2000}, "192.0.2.10")
-	ack := pkt{proto: 6, flags: "A", sport: 1, dport: 80}
+	syn := testbed.Packet{Proto: 6, Flags: "S", Sport: 1, Dport: 80}
+	answer := testbed.Back(testbed.Packet{Proto: 6, Flags: "SA", Sport: 80, Dport: 2000}, "192.0.2.10")
+	ack := testbed.Packet{Proto: 6, Flags: "A", Sport: 1, Dport: 80}
 	for name, c := range map[string]struct {
-		first                  pkt
+		first                  testbed.Packet
 		answered, acknowledged bool
 		idle                   time.Duration
 		want                   string
@@ -473,21 +472,21 @@ func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) 
 		"not answered for not so long":  {first: syn, idle: time.Second - 1, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, acknowledged: false, idle for 999.999999ms"},
 		"answered":                      {first: syn, answered: true, idle: time.Second},
 		"acknowledged":                  {first: syn, answered: true, acknowledged: true, idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, acknowledged: true, idle for 1s"},
-		"a protocol without an opening": {first: udp(1, 80), idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 17, acknowledged: false, idle for 1s"},
+		"a protocol without an opening": {first: testbed.UDP(1, 80), idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 17, acknowledged: false, idle for 1s"},
 		"too old to be an entry anyway": {first: syn, idle: 10*time.Second + 1, want: "nat has no entry for 10.0.0.2:1 → 198.51.100.1:80"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := natted(pool()).chain()
-			only(t, chain.Process(0, inside, c.first.frame(), choosing("192.0.2.10:2000")))
+			chain := start(&natted(pool()).Graph)
+			testbed.Only(t, chain.Process(0, testbed.Inside, c.first.Frame(), choosing("192.0.2.10:2000")))
 			if c.answered {
-				only(t, chain.Process(0, outside, answer.frame(), nil))
+				testbed.Only(t, chain.Process(0, testbed.Outside, answer.Frame(), nil))
 			}
 			if c.acknowledged {
-				only(t, chain.Process(0, inside, ack.frame(), nil))
+				testbed.Only(t, chain.Process(0, testbed.Inside, ack.Frame(), nil))
 			}
-			b := Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}
-			if c.first.proto == 0 {
-				b.Proto = protoUDP
+			b := pass.Binding{Node: "nat", Proto: 6, Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}
+			if c.first.Proto == 0 {
+				b.Proto = header.UDP
 			}
 			err := chain.Evict(c.idle, b)
 			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
@@ -498,7 +497,7 @@ func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) 
 			}
 		})
 	}
-	if err := natted(pool()).chain().Evict(0, Binding{Node: "tan", Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
+	if err := start(&natted(pool()).Graph).Evict(0, pass.Binding{Node: "tan", Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
 		t.Error(err)
 	}
 }

@@ -7,11 +7,13 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, _ string, e element.Observe) meaning {
-		return &observe{Observe: e, flows: map[Observed]Count{}}
+	pass.Register(func(_ *pass.Chain, _ string, e element.Observe) pass.Element {
+		return &observe{Observe: e, flows: map[Observed]pass.Count{}}
 	})
 }
 
@@ -25,15 +27,15 @@ type Observed struct {
 // observe has what it saw of each flow since it began; bytes are those of IP packets.
 type observe struct {
 	element.Observe
-	flows map[Observed]Count
+	flows map[Observed]pass.Count
 }
 
-// pass counts the packet, whatever becomes of it later.
-func (o *observe) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
+// Pass counts the packet, whatever becomes of it later.
+func (o *observe) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
 	f := flowAt(p)
 	was, known := o.flows[f]
-	o.flows[f] = Count{was.Packets + 1, was.Bytes + uint64(binary.BigEndian.Uint16(p.ip[2:]))}
-	r.lasting(func() {
+	o.flows[f] = pass.Count{Packets: was.Packets + 1, Bytes: was.Bytes + uint64(binary.BigEndian.Uint16(p.IP[2:]))}
+	r.Lasting(func() {
 		o.flows[f] = was
 		if !known {
 			delete(o.flows, f)
@@ -42,11 +44,11 @@ func (o *observe) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
 	return 0, false
 }
 
-func flowAt(p *packet) Observed {
+func flowAt(p *pass.Packet) Observed {
 	var sport, dport uint16
-	switch t := icmpType(p.ip); {
-	case ported(p.ip):
-		l4 := transport(p.ip)
+	switch t := header.ICMPType(p.IP); {
+	case header.Ported(p.IP):
+		l4 := header.Transport(p.IP)
 		sport, dport = binary.BigEndian.Uint16(l4), binary.BigEndian.Uint16(l4[2:])
 	case t >= 0:
 		dport = uint16(t) << 8
@@ -56,23 +58,22 @@ func flowAt(p *packet) Observed {
 		binary.BigEndian.PutUint32(b[:], address)
 		return netip.AddrPortFrom(netip.AddrFrom4(b), port)
 	}
-	return Observed{Interface: p.entry, Proto: p.ip[9], Src: at(srcOf(p.ip), sport), Dst: at(dstOf(p.ip), dport)}
+	return Observed{Interface: p.Entry, Proto: p.IP[9], Src: at(header.Src(p.IP), sport), Dst: at(header.Dst(p.IP), dport)}
 }
 
-// resume implements keeping: an observation of the same name that asks for the same goes on.
-func (o *observe) resume(before meaning) meaning {
+// Resume implements pass.Keeping: an observation of the same name that asks for the same goes on.
+func (o *observe) Resume(before pass.Element) pass.Element {
 	if b, ok := before.(*observe); ok && b.String() == o.String() {
 		o.flows = b.flows
 	}
 	return o
 }
 
-// Observed are the flows that an observation has seen, by its name.
-func (c *Chain) Observed(name string) map[Observed]Count {
-	out := map[Observed]Count{}
-	for _, m := range c.means {
-		o, ok := m.(*observe)
-		if !ok || o.Name != name {
+// ObservedBy are the flows that an observation of a chain has seen, by its name.
+func ObservedBy(c *pass.Chain, name string) map[Observed]pass.Count {
+	out := map[Observed]pass.Count{}
+	for _, o := range pass.All[*observe](c) {
+		if o.Name != name {
 			continue
 		}
 		if len(out) == 0 {
@@ -81,7 +82,7 @@ func (c *Chain) Observed(name string) map[Observed]Count {
 		}
 		for f, n := range o.flows {
 			was := out[f]
-			out[f] = Count{was.Packets + n.Packets, was.Bytes + n.Bytes}
+			out[f] = pass.Count{Packets: was.Packets + n.Packets, Bytes: was.Bytes + n.Bytes}
 		}
 	}
 	return out

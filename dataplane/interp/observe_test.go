@@ -8,49 +8,51 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 func TestObservedFlowsAreAsTheyAreThere(t *testing.T) {
-	c := oneElement(element.Observe{Name: "mon"})
-	udp, tcp := pkt{sport: 1000, dport: 53, payload: make([]byte, 72)}, pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 6}
+	c := New(testbed.OneElement(element.Observe{Name: "mon"}), Options{})
+	udp, tcp := testbed.Packet{Sport: 1000, Dport: 53, Payload: make([]byte, 72)}, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 6}
 	for range 3 {
-		want(t, c.Process(0, inside, udp.frame(), nil), sent(udp))
+		testbed.Want(t, c.Process(0, testbed.Inside, udp.Frame(), nil), testbed.Sent(udp))
 	}
-	want(t, c.Process(0, inside, tcp.frame(), nil), sent(tcp))
-	want(t, c.Process(0, inside, ping(77).frame(), nil), sent(ping(77)))
-	later := pkt{proto: layers.IPProtocolTCP, frag: 7, payload: make([]byte, 16)}
-	want(t, c.Process(0, inside, later.frame(), nil), sent(later))
-	got := map[uint8]Count{}
-	for f, n := range c.Observed("mon") {
+	testbed.Want(t, c.Process(0, testbed.Inside, tcp.Frame(), nil), testbed.Sent(tcp))
+	testbed.Want(t, c.Process(0, testbed.Inside, testbed.Ping(77).Frame(), nil), testbed.Sent(testbed.Ping(77)))
+	later := testbed.Packet{Proto: layers.IPProtocolTCP, Frag: 7, Payload: make([]byte, 16)}
+	testbed.Want(t, c.Process(0, testbed.Inside, later.Frame(), nil), testbed.Sent(later))
+	got := map[uint8]pass.Count{}
+	for f, n := range ObservedBy(c.Chain, "mon") {
 		switch {
-		case f.Proto == 17 && (f.Src.Port() != 1000 || f.Dst.Port() != 53), f.Proto == 1 && (f.Src.Port() != 0 || f.Dst.Port() != 8<<8), f.Interface != inside:
+		case f.Proto == 17 && (f.Src.Port() != 1000 || f.Dst.Port() != 53), f.Proto == 1 && (f.Src.Port() != 0 || f.Dst.Port() != 8<<8), f.Interface != testbed.Inside:
 			t.Errorf("%+v has other ports or another interface than its packets", f)
 		}
 		was := got[f.Proto]
-		got[f.Proto] = Count{was.Packets + n.Packets, was.Bytes + n.Bytes}
+		got[f.Proto] = pass.Count{Packets: was.Packets + n.Packets, Bytes: was.Bytes + n.Bytes}
 	}
-	if want := (map[uint8]Count{17: {3, 300}, 6: {2, 47 + 36}, 1: {1, 35}}); !maps.Equal(got, want) {
+	if want := (map[uint8]pass.Count{17: {Packets: 3, Bytes: 300}, 6: {Packets: 2, Bytes: 47 + 36}, 1: {Packets: 1, Bytes: 35}}); !maps.Equal(got, want) {
 		t.Errorf("by protocol: got %v, want %v", got, want)
 	}
-	if n := len(c.Observed("mon")); n != 4 {
+	if n := len(ObservedBy(c.Chain, "mon")); n != 4 {
 		t.Errorf("%d flows, want 4: the later fragment has no ports", n)
 	}
 }
 
 // TestWhatIsDroppedLaterIsObserved and what is only looked at is not.
 func TestWhatIsDroppedLaterIsObserved(t *testing.T) {
-	b := newBuilder()
-	o, d := b.add("mon/flows", element.Observe{Name: "mon"}), b.add("drop", element.Discard{Reason: "late"})
-	b.wire(b.in(inside), 0, o, 0)
-	b.wire(o, 0, d, 0)
-	c := b.chain()
-	dropped(t, c.Process(0, inside, pkt{}.frame(), nil), "late")
-	c.Peek(time.Second, inside, pkt{}.frame(), func(Step) {})
+	b := testbed.New()
+	o, d := b.Add("mon/flows", element.Observe{Name: "mon"}), b.Add("drop", element.Discard{Reason: "late"})
+	b.Wire(b.In(testbed.Inside), 0, o, 0)
+	b.Wire(o, 0, d, 0)
+	c := New(&b.Graph, Options{})
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil), "late")
+	c.Peek(time.Second, testbed.Inside, testbed.Packet{}.Frame(), func(pass.Step) {})
 	var all uint64
-	for _, n := range c.Observed("mon") {
+	for _, n := range ObservedBy(c.Chain, "mon") {
 		all += n.Packets
 	}
-	if all != 1 || len(c.Observed("mon")) != 1 {
-		t.Errorf("%d packets of %d flows were observed, want 1 of 1", all, len(c.Observed("mon")))
+	if all != 1 || len(ObservedBy(c.Chain, "mon")) != 1 {
+		t.Errorf("%d packets of %d flows were observed, want 1 of 1", all, len(ObservedBy(c.Chain, "mon")))
 	}
 }

@@ -6,52 +6,54 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(c *Chain, _ string, e element.Output) meaning { return output{c.linkNamed(e.Interface)} })
+	registerOwn(func(c *Chain, _ string, e element.Output) pass.Element { return output{c.linkNamed(e.Interface)} })
 }
 
 type output struct{ link int }
 
-func (o output) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
-	return ended, r.output(n, o.link, p)
+func (o output) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	return pass.Ended, runOf(r).output(n, o.link, p)
 }
 
 // output sends the packet out of an interface (docs/elements.md, "Exit"). It
 // tells whether the packet left, waits, or was answered.
-func (r *run) output(n *graph.Node, iface int, p *packet) bool {
+func (r *run) output(n *graph.Node, iface int, p *pass.Packet) bool {
 	l := &r.c.links[iface]
 	next, ok := l.nextHop(p)
 	if !ok {
-		r.note("drop no-next-hop: %v is not on-link and there is no gateway", addr(dstOf(p.ip)))
-		r.step(n, -1, p)
-		r.drop("no-next-hop")
+		r.Note("drop no-next-hop: %v is not on-link and there is no gateway", header.Addr(header.Dst(p.IP)))
+		r.Step(n, -1, p)
+		r.Drop("no-next-hop")
 		return false
 	}
-	if !l.has(p.tag) {
-		r.note("drop vlan-unknown: the interface has no VLAN %d", p.tag.vid())
-		r.step(n, -1, p)
-		r.drop("vlan-unknown")
+	if !l.has(p.Tag) {
+		r.Note("drop vlan-unknown: the interface has no VLAN %d", p.Tag.ID())
+		r.Step(n, -1, p)
+		r.Drop("vlan-unknown")
 		return false
 	}
-	if len(p.ip) > l.mtu {
+	if len(p.IP) > l.mtu {
 		return r.tooBig(n, iface, p)
 	}
-	mac, known := l.neighbors[neighbor{p.tag.vid(), next}]
-	r.note("next hop %v", next)
-	r.step(n, -1, p)
-	r.res.Out = append(r.res.Out, Out{
-		Interface: iface, Frame: p.frame(mac, l.mac), Unresolved: !known, NextHop: next,
+	mac, known := l.neighbors[neighbor{p.Tag.ID(), next}]
+	r.Note("next hop %v", next)
+	r.Step(n, -1, p)
+	r.Result.Out = append(r.Result.Out, pass.Out{
+		Interface: iface, Frame: frame(p, mac, l.mac), Unresolved: !known, NextHop: next,
 	})
 	return true
 }
 
-func (l *link) nextHop(p *packet) (netip.Addr, bool) {
-	dst := addr(dstOf(p.ip))
+func (l *link) nextHop(p *pass.Packet) (netip.Addr, bool) {
+	dst := header.Addr(header.Dst(p.IP))
 	switch {
-	case p.via.IsValid():
-		return p.via, true
+	case p.Via.IsValid():
+		return p.Via, true
 	case l.prefix.Contains(dst):
 		return dst, true
 	}
@@ -59,35 +61,35 @@ func (l *link) nextHop(p *packet) (netip.Addr, bool) {
 }
 
 // tooBig answers as the router behind the interface would, or drops.
-func (r *run) tooBig(n *graph.Node, iface int, p *packet) bool {
-	if p.ip[6]&flagDF == 0 {
-		r.note("drop too-big: %d bytes, MTU %d", len(p.ip), r.c.links[iface].mtu)
-		r.step(n, -1, p)
-		r.drop("too-big")
+func (r *run) tooBig(n *graph.Node, iface int, p *pass.Packet) bool {
+	if p.IP[6]&header.DF == 0 {
+		r.Note("drop too-big: %d bytes, MTU %d", len(p.IP), r.c.links[iface].mtu)
+		r.Step(n, -1, p)
+		r.Drop("too-big")
 		return false
 	}
 	l := &r.c.links[iface]
-	e := icmpError(p, icmpUnreachable, icmpFragNeeded, uint16(l.mtu), r.c.links[p.entry].addr, l.answerTTL)
+	e := icmpError(p, header.Unreachable, header.FragNeeded, uint16(l.mtu), r.c.links[p.Entry].addr, l.answerTTL)
 	if e != nil {
-		e.entry = iface
-		r.drop("too-big-answered")
+		e.Entry = iface
+		r.Drop("too-big-answered")
 	}
 	r.answer(n, p, e, graph.Edge{To: l.in})
 	return true
 }
 
 // frame is the packet as it goes on the wire. A nil dst is left zero.
-func (p *packet) frame(dst, src []byte) []byte {
-	b := make([]byte, 0, 18+len(p.ip)+len(p.padding))
+func frame(p *pass.Packet, dst, src []byte) []byte {
+	b := make([]byte, 0, 18+len(p.IP)+len(p.Padding))
 	b = append(b, make([]byte, 12)...)
 	copy(b, dst)
 	copy(b[6:], src)
-	if p.tag.tpid != 0 {
-		b = binary.BigEndian.AppendUint16(b, p.tag.tpid)
-		b = binary.BigEndian.AppendUint16(b, p.tag.tci)
+	if p.Tag.TPID != 0 {
+		b = binary.BigEndian.AppendUint16(b, p.Tag.TPID)
+		b = binary.BigEndian.AppendUint16(b, p.Tag.TCI)
 	}
-	b = binary.BigEndian.AppendUint16(b, etherIPv4)
-	b = append(b, p.ip...)
-	moveChecksums(p.entered, b[len(b)-len(p.ip):])
-	return append(b, p.padding...)
+	b = binary.BigEndian.AppendUint16(b, header.EtherIPv4)
+	b = append(b, p.IP...)
+	header.MoveChecksums(p.Entered, b[len(b)-len(p.IP):])
+	return append(b, p.Padding...)
 }

@@ -4,10 +4,12 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, _ string, e element.SetField) meaning { return setField{e.Field, constant(e)} })
+	pass.Register(func(_ *pass.Chain, _ string, e element.SetField) pass.Element { return setField{e.Field, constant(e)} })
 }
 
 type setField struct {
@@ -15,15 +17,15 @@ type setField struct {
 	value uint32
 }
 
-func (s setField) pass(_ *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	p.set(s.field, s.value)
+func (s setField) Pass(_ *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	p.Set(s.field, s.value)
 	return 0, false
 }
 
 // constant is what a set-field writes.
 func constant(e element.SetField) uint32 {
 	if e.Field == headerspace.Src || e.Field == headerspace.Dst {
-		return num(headerspace.AsAddr(e.Value))
+		return header.Number(headerspace.AsAddr(e.Value))
 	}
 	return uint32(e.Value.Lo)
 }

@@ -6,10 +6,13 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(_ *Chain, _ string, e element.StaticNAT) meaning { return staticNAT{e} })
+	pass.Register(func(_ *pass.Chain, _ string, e element.StaticNAT) pass.Element { return staticNAT{e} })
 }
 
 // staticNAT is the section "static-nat" of docs/elements.md.
@@ -22,52 +25,52 @@ type end struct {
 	port  uint16
 }
 
-func (s staticNAT) pass(r *run, _ *graph.Node, p *packet, in int) (int, bool) {
+func (s staticNAT) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, in int) (int, bool) {
 	if !s.translate(p, in) {
 		return in + element.StaticInsideRest, false
 	}
 	if in == element.StaticInside {
-		r.note("fixed translation, from %s", addr(srcOf(p.ip)))
+		r.Note("fixed translation, from %s", header.Addr(header.Src(p.IP)))
 	} else {
-		r.note("fixed translation, to %s", addr(dstOf(p.ip)))
+		r.Note("fixed translation, to %s", header.Addr(header.Dst(p.IP)))
 	}
 	return 1 - in, false
 }
 
 // translate tells whether the packet, from a side, is of a mapping.
-func (s staticNAT) translate(p *packet, side int) bool {
-	if quotes(p.ip) {
+func (s staticNAT) translate(p *pass.Packet, side int) bool {
+	if quotes(p.IP) {
 		return s.translateError(p, side)
 	}
-	at := endOf(p.ip, side)
-	m, ok := s.of(p.ip, at, side)
+	at := endOf(p.IP, side)
+	m, ok := s.of(p.IP, at, side)
 	if !ok {
 		return false
 	}
 	to := m.to(at, side)
 	if side == element.StaticInside {
-		setSrc(p.ip, to.addr)
-		p.by.src = nil
+		header.SetSrc(p.IP, to.addr)
+		p.By.Src = nil
 	} else {
-		setDst(p.ip, to.addr)
-		p.by.dst = nil
+		header.SetDst(p.IP, to.addr)
+		p.By.Dst = nil
 	}
 	if m.Proto == 0 {
 		return true
 	}
-	binary.BigEndian.PutUint16(transport(p.ip)[portAt(side):], to.port)
+	binary.BigEndian.PutUint16(header.Transport(p.IP)[portAt(side):], to.port)
 	if side == element.StaticInside {
-		p.by.sport = nil
+		p.By.Sport = nil
 	} else {
-		p.by.dport = nil
+		p.By.Dport = nil
 	}
 	return true
 }
 
 // quotes tells ICMP errors, which are translated with what they quote.
 func quotes(ip []byte) bool {
-	switch icmpType(ip) {
-	case icmpUnreachable, icmpTimeExceeded, icmpParameterProblem:
+	switch header.ICMPType(ip) {
+	case header.Unreachable, header.TimeExceeded, header.ParameterProblem:
 		return true
 	}
 	return false
@@ -86,24 +89,24 @@ type mapping struct{ element.StaticMapping }
 
 // endOf is a packet's end on a side; without ports it has 0.
 func endOf(ip []byte, side int) end {
-	at := end{proto: ip[9], addr: srcOf(ip)}
+	at := end{proto: ip[9], addr: header.Src(ip)}
 	if side == element.StaticOutside {
-		at.addr = dstOf(ip)
+		at.addr = header.Dst(ip)
 	}
-	if ported(ip) {
-		at.port = binary.BigEndian.Uint16(transport(ip)[portAt(side):])
+	if header.Ported(ip) {
+		at.port = binary.BigEndian.Uint16(header.Transport(ip)[portAt(side):])
 	}
 	return at
 }
 
 // of is the mapping of a packet that is no error, by its end on a side.
 func (s staticNAT) of(ip []byte, at end, side int) (mapping, bool) {
-	if ported(ip) && fragOf(ip) == fragWhole {
+	if header.Ported(ip) && header.Frag(ip) == header.FragWhole {
 		if m, ok := s.find(at, side, true); ok {
 			return m, true
 		}
 	}
-	if sealed(ip[9]) || icmpType(ip) == icmpSourceQuench || icmpType(ip) == icmpRedirect {
+	if flow.Sealed(ip[9]) || header.ICMPType(ip) == header.SourceQuench || header.ICMPType(ip) == header.Redirect {
 		return mapping{}, false
 	}
 	return s.find(at, side, false)
@@ -112,7 +115,7 @@ func (s staticNAT) of(ip []byte, at end, side int) (mapping, bool) {
 // find is the mapping that holds an end on a side: one of ports, or one of addresses.
 func (s staticNAT) find(at end, side int, ports bool) (mapping, bool) {
 	i := slices.IndexFunc(s.element.Mappings, func(m element.StaticMapping) bool {
-		if (m.Proto != 0) != ports || !m.Addresses(side).Contains(addr(at.addr)) {
+		if (m.Proto != 0) != ports || !m.Addresses(side).Contains(header.Addr(at.addr)) {
 			return false
 		}
 		first := int(m.Port(side))
@@ -126,7 +129,7 @@ func (s staticNAT) find(at end, side int, ports bool) (mapping, bool) {
 
 // to is what an end of a side is on the other one.
 func (m mapping) to(at end, side int) end {
-	at.addr = at.addr - num(m.Addresses(side).Addr()) + num(m.Addresses(1-side).Addr())
+	at.addr = at.addr - header.Number(m.Addresses(side).Addr()) + header.Number(m.Addresses(1-side).Addr())
 	if m.Proto != 0 {
 		at.port = at.port - m.Port(side) + m.Port(1-side)
 	}
@@ -134,15 +137,15 @@ func (m mapping) to(at end, side int) end {
 }
 
 // translateError translates an ICMP error about a packet that a mapping has translated.
-func (s staticNAT) translateError(p *packet, side int) bool {
-	if fragOf(p.ip) != fragWhole {
+func (s staticNAT) translateError(p *pass.Packet, side int) bool {
+	if header.Frag(p.IP) != header.FragWhole {
 		return false
 	}
-	q := quotedFlow(p.ip)
+	q := flow.Quoted(p.IP)
 	if q == nil {
 		return false
 	}
-	f, _ := tuple(q)
+	f, _ := flow.Of(q)
 	if side == element.StaticOutside {
 		return s.errorFromOutside(p, q, f)
 	}
@@ -151,7 +154,7 @@ func (s staticNAT) translateError(p *packet, side int) bool {
 
 // quotedEnd is the mapping of an end of a quoted packet, and what it becomes.
 func (s staticNAT) quotedEnd(q []byte, at end, side int) (mapping, end, bool) {
-	if q[9] == protoTCP || q[9] == protoUDP {
+	if q[9] == header.TCP || q[9] == header.UDP {
 		if m, ok := s.find(at, side, true); ok {
 			return m, m.to(at, side), true
 		}
@@ -164,45 +167,45 @@ func (s staticNAT) quotedEnd(q []byte, at end, side int) (mapping, end, bool) {
 }
 
 // errorFromOutside: the quoted packet is one that we sent.
-func (s staticNAT) errorFromOutside(p *packet, q []byte, f flow) bool {
-	if dstOf(p.ip) != f.src {
+func (s staticNAT) errorFromOutside(p *pass.Packet, q []byte, f flow.Flow) bool {
+	if header.Dst(p.IP) != f.Src {
 		return false
 	}
-	m, to, ok := s.quotedEnd(q, end{f.proto, f.src, f.sport}, element.StaticOutside)
+	m, to, ok := s.quotedEnd(q, end{f.Proto, f.Src, f.Sport}, element.StaticOutside)
 	if !ok {
 		return false
 	}
-	setDst(p.ip, to.addr)
-	setSrc(q, to.addr)
-	p.by.dst, p.by.qsrc = nil, nil
+	header.SetDst(p.IP, to.addr)
+	header.SetSrc(q, to.addr)
+	p.By.Dst, p.By.QuotedSrc = nil, nil
 	if m.Proto != 0 {
-		binary.BigEndian.PutUint16(transport(q), to.port)
-		p.by.qsport = nil
+		binary.BigEndian.PutUint16(header.Transport(q), to.port)
+		p.By.QuotedSport = nil
 	}
 	return true
 }
 
 // errorFromInside: the quoted packet is one that we delivered. A sender with an outside address of its own has that (RFC 5508 section 4.2), any
 // other one that of the packet's destination.
-func (s staticNAT) errorFromInside(p *packet, q []byte, f flow) bool {
-	from := srcOf(p.ip)
-	if isOutside := slices.ContainsFunc(s.element.Mappings, func(m element.StaticMapping) bool { return m.Outside.Contains(addr(from)) }); isOutside {
+func (s staticNAT) errorFromInside(p *pass.Packet, q []byte, f flow.Flow) bool {
+	from := header.Src(p.IP)
+	if isOutside := slices.ContainsFunc(s.element.Mappings, func(m element.StaticMapping) bool { return m.Outside.Contains(header.Addr(from)) }); isOutside {
 		return false
 	}
-	m, to, ok := s.quotedEnd(q, end{f.proto, f.dst, f.dport}, element.StaticInside)
+	m, to, ok := s.quotedEnd(q, end{f.Proto, f.Dst, f.Dport}, element.StaticInside)
 	if !ok {
 		return false
 	}
 	if own, ok := s.find(end{addr: from}, element.StaticInside, false); ok {
-		setSrc(p.ip, own.to(end{addr: from}, element.StaticInside).addr)
+		header.SetSrc(p.IP, own.to(end{addr: from}, element.StaticInside).addr)
 	} else {
-		setSrc(p.ip, to.addr)
+		header.SetSrc(p.IP, to.addr)
 	}
-	setDst(q, to.addr)
-	p.by.src, p.by.qdst = nil, nil
+	header.SetDst(q, to.addr)
+	p.By.Src, p.By.QuotedDst = nil, nil
 	if m.Proto != 0 {
-		binary.BigEndian.PutUint16(transport(q)[2:], to.port)
-		p.by.qdport = nil
+		binary.BigEndian.PutUint16(header.Transport(q)[2:], to.port)
+		p.By.QuotedDport = nil
 	}
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // fixed is a network with addresses of its own, a host with one, and ports of a third address.
@@ -22,198 +23,202 @@ var fixed = element.StaticNAT{Mappings: []element.StaticMapping{
 }}
 
 // hosts makes addresses inside those of the host.
-func (b *builder) hosts(list ...string) {
-	i := &b.g.Interfaces[inside]
+func hosts(b *testbed.Builder, list ...string) {
+	i := &b.Graph.Interfaces[testbed.Inside]
 	for _, a := range list {
-		i.Neighbors = append(i.Neighbors, everywhere(graph.Neighbor{Addr: ip(a), MAC: hostMAC})...)
+		i.Neighbors = append(i.Neighbors, testbed.Everywhere(graph.Neighbor{Addr: testbed.Addr(a), MAC: testbed.HostMAC})...)
 	}
 }
 
 // fixedAlone is inside ⇄ static-nat ⇄ outside; what is of no mapping is dropped as "rest".
 func fixedAlone() *Chain {
-	b := newBuilder()
-	b.hosts("10.0.0.3", "10.0.0.13")
-	n, rest := b.add("fixed", fixed), b.add("rest", element.Discard{Reason: "rest"})
-	b.wire(b.in(inside), 0, n, element.StaticInside)
-	b.wire(n, element.StaticOutside, b.out(outside), 0)
-	b.wire(b.in(outside), 0, n, element.StaticOutside)
-	b.wire(n, element.StaticInside, b.out(inside), 0)
-	b.wire(n, element.StaticInsideRest, rest, 0)
-	b.wire(n, element.StaticOutsideRest, rest, 0)
-	return b.chain()
+	b := testbed.New()
+	hosts(b, "10.0.0.3", "10.0.0.13")
+	n, rest := b.Add("fixed", fixed), b.Add("rest", element.Discard{Reason: "rest"})
+	b.Wire(b.In(testbed.Inside), 0, n, element.StaticInside)
+	b.Wire(n, element.StaticOutside, b.Out(testbed.Outside), 0)
+	b.Wire(b.In(testbed.Outside), 0, n, element.StaticOutside)
+	b.Wire(n, element.StaticInside, b.Out(testbed.Inside), 0)
+	b.Wire(n, element.StaticInsideRest, rest, 0)
+	b.Wire(n, element.StaticOutsideRest, rest, 0)
+	return start(&b.Graph)
 }
 
 // ofHost is a packet of a host inside.
-func ofHost(src string, p pkt) pkt {
-	p.src = src
+func ofHost(src string, p testbed.Packet) testbed.Packet {
+	p.Src = src
 	return p
 }
 
 func TestAFixedTranslationHoldsInBothDirections(t *testing.T) {
-	tcp := func(sport, dport uint16) pkt { return pkt{proto: 6, sport: sport, dport: dport, flags: "S"} }
+	tcp := func(sport, dport uint16) testbed.Packet {
+		return testbed.Packet{Proto: 6, Sport: sport, Dport: dport, Flags: "S"}
+	}
 	for name, c := range map[string]struct {
 		in           int
-		p            pkt
+		p            testbed.Packet
 		address      string // that it gets
 		sport, dport uint16 // that it gets, if others
 		payload      []byte
 	}{
-		"a host of a network":          {in: inside, p: ofHost("10.0.0.13", udp(1000, 53)), address: "203.0.113.69"},
-		"to a host of a network":       {in: outside, p: back(udp(53, 1000), "203.0.113.69"), address: "10.0.0.13"},
-		"a host's ping":                {in: inside, p: ofHost("10.0.0.3", ping(7)), address: "203.0.113.1"},
-		"a ping to a host":             {in: outside, p: back(ping(7), "203.0.113.1"), address: "10.0.0.3"},
-		"a first fragment":             {in: outside, p: back(pkt{proto: 17, sport: 5, dport: 6, frag: 0x2000}, "203.0.113.1"), address: "10.0.0.3"},
-		"a later fragment":             {in: inside, p: ofHost("10.0.0.3", pkt{proto: 6, frag: 7, payload: make([]byte, 16)}), address: "203.0.113.1"},
-		"a protocol without ports":     {in: inside, p: ofHost("10.0.0.3", pkt{proto: 47, payload: make([]byte, 8)}), address: "203.0.113.1"},
-		"to a forwarded port":          {in: outside, p: back(tcp(1000, 8080), "192.0.2.10"), address: "10.0.0.2", dport: 80},
-		"to the last forwarded port":   {in: outside, p: back(tcp(1000, 8081), "192.0.2.10"), address: "10.0.0.2", dport: 81},
-		"from the last forwarded port": {in: inside, p: tcp(81, 1000), address: "192.0.2.10", sport: 8081},
+		"a host of a network":          {in: testbed.Inside, p: ofHost("10.0.0.13", testbed.UDP(1000, 53)), address: "203.0.113.69"},
+		"to a host of a network":       {in: testbed.Outside, p: testbed.Back(testbed.UDP(53, 1000), "203.0.113.69"), address: "10.0.0.13"},
+		"a host's ping":                {in: testbed.Inside, p: ofHost("10.0.0.3", testbed.Ping(7)), address: "203.0.113.1"},
+		"a ping to a host":             {in: testbed.Outside, p: testbed.Back(testbed.Ping(7), "203.0.113.1"), address: "10.0.0.3"},
+		"a first fragment":             {in: testbed.Outside, p: testbed.Back(testbed.Packet{Proto: 17, Sport: 5, Dport: 6, Frag: 0x2000}, "203.0.113.1"), address: "10.0.0.3"},
+		"a later fragment":             {in: testbed.Inside, p: ofHost("10.0.0.3", testbed.Packet{Proto: 6, Frag: 7, Payload: make([]byte, 16)}), address: "203.0.113.1"},
+		"a protocol without ports":     {in: testbed.Inside, p: ofHost("10.0.0.3", testbed.Packet{Proto: 47, Payload: make([]byte, 8)}), address: "203.0.113.1"},
+		"to a forwarded port":          {in: testbed.Outside, p: testbed.Back(tcp(1000, 8080), "192.0.2.10"), address: "10.0.0.2", dport: 80},
+		"to the last forwarded port":   {in: testbed.Outside, p: testbed.Back(tcp(1000, 8081), "192.0.2.10"), address: "10.0.0.2", dport: 81},
+		"from the last forwarded port": {in: testbed.Inside, p: tcp(81, 1000), address: "192.0.2.10", sport: 8081},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := delivered(c.p)
-			if c.in == inside {
-				w = sent(c.p)
-				w.src = c.address
+			w := testbed.Delivered(c.p)
+			if c.in == testbed.Inside {
+				w = testbed.Sent(c.p)
+				w.Src = c.address
 			} else {
-				w.dst = c.address
+				w.Dst = c.address
 			}
 			if c.sport != 0 {
-				w.sport = c.sport
+				w.Sport = c.sport
 			}
 			if c.dport != 0 {
-				w.dport = c.dport
+				w.Dport = c.dport
 			}
-			want(t, fixedAlone().Process(0, c.in, c.p.frame(), nil), w)
+			testbed.Want(t, fixedAlone().Process(0, c.in, c.p.Frame(), nil), w)
 		})
 	}
 }
 
 func TestWhatIsOfNoFixedTranslationIsLeftAlone(t *testing.T) {
-	tcp := func(sport, dport uint16) pkt { return pkt{proto: 6, sport: sport, dport: dport, flags: "S"} }
+	tcp := func(sport, dport uint16) testbed.Packet {
+		return testbed.Packet{Proto: 6, Sport: sport, Dport: dport, Flags: "S"}
+	}
 	quench := layers.CreateICMPv4TypeCode(layers.ICMPv4TypeSourceQuench, 0)
 	for name, c := range map[string]struct {
 		in int
-		p  pkt
+		p  testbed.Packet
 	}{
-		"a port beside those forwarded":            {outside, back(tcp(1000, 8082), "192.0.2.10")},
-		"another protocol":                         {outside, back(udp(1000, 8080), "192.0.2.10")},
-		"a ping to an address with ports":          {outside, back(ping(3), "192.0.2.10")},
-		"a first fragment to a forwarded port":     {outside, back(pkt{proto: 6, sport: 9, dport: 8080, frag: 0x2000}, "192.0.2.10")},
-		"another port of the host":                 {inside, tcp(82, 1000)},
-		"a protocol whose checksum has addresses":  {inside, ofHost("10.0.0.3", pkt{proto: 136, payload: make([]byte, 8)})},
-		"source quench":                            {outside, back(pkt{proto: 1, icmp: quench}, "203.0.113.1")},
-		"a network's neighbour":                    {outside, back(udp(1, 2), "203.0.113.72")},
-		"an error about a packet of no mapping":    {outside, errorTo("192.0.2.10", pkt{proto: 6, src: "192.0.2.10", sport: 8082, dport: 5})},
-		"an error to another than the quoted host": {outside, errorTo("192.0.2.10", pkt{src: "203.0.113.1", sport: 8, dport: 5})},
+		"a port beside those forwarded":            {testbed.Outside, testbed.Back(tcp(1000, 8082), "192.0.2.10")},
+		"another protocol":                         {testbed.Outside, testbed.Back(testbed.UDP(1000, 8080), "192.0.2.10")},
+		"a ping to an address with ports":          {testbed.Outside, testbed.Back(testbed.Ping(3), "192.0.2.10")},
+		"a first fragment to a forwarded port":     {testbed.Outside, testbed.Back(testbed.Packet{Proto: 6, Sport: 9, Dport: 8080, Frag: 0x2000}, "192.0.2.10")},
+		"another port of the host":                 {testbed.Inside, tcp(82, 1000)},
+		"a protocol whose checksum has addresses":  {testbed.Inside, ofHost("10.0.0.3", testbed.Packet{Proto: 136, Payload: make([]byte, 8)})},
+		"source quench":                            {testbed.Outside, testbed.Back(testbed.Packet{Proto: 1, ICMP: quench}, "203.0.113.1")},
+		"a network's neighbour":                    {testbed.Outside, testbed.Back(testbed.UDP(1, 2), "203.0.113.72")},
+		"an error about a packet of no mapping":    {testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 8082, Dport: 5})},
+		"an error to another than the quoted host": {testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Src: "203.0.113.1", Sport: 8, Dport: 5})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dropped(t, fixedAlone().Process(0, c.in, c.p.frame(), nil), "rest")
+			testbed.Dropped(t, fixedAlone().Process(0, c.in, c.p.Frame(), nil), "rest")
 		})
 	}
 }
 
 func TestErrorsAboutFixedTranslationsAreTranslatedWithWhatTheyQuote(t *testing.T) {
-	forwarded := pkt{proto: 6, src: "192.0.2.10", sport: 8081, dport: 99, flags: "SA"}
-	own := pkt{src: "203.0.113.69", sport: 7, dport: 9}
+	forwarded := testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 8081, Dport: 99, Flags: "SA"}
+	own := testbed.Packet{Src: "203.0.113.69", Sport: 7, Dport: 9}
 	t.Run("from outside, of a forwarded port", func(t *testing.T) {
 		quote := forwarded
-		quote.src, quote.sport = "10.0.0.2", 81
-		want(t, fixedAlone().Process(0, outside, errorTo("192.0.2.10", forwarded).frame(), nil), delivered(errorTo("10.0.0.2", quote)))
+		quote.Src, quote.Sport = "10.0.0.2", 81
+		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, errorTo("192.0.2.10", forwarded).Frame(), nil), testbed.Delivered(errorTo("10.0.0.2", quote)))
 	})
 	t.Run("from outside, of an address", func(t *testing.T) {
 		quote := own
-		quote.src = "10.0.0.13"
-		want(t, fixedAlone().Process(0, outside, errorTo("203.0.113.69", own).frame(), nil), delivered(errorTo("10.0.0.13", quote)))
+		quote.Src = "10.0.0.13"
+		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, errorTo("203.0.113.69", own).Frame(), nil), testbed.Delivered(errorTo("10.0.0.13", quote)))
 	})
 	for name, c := range map[string]struct{ from, as string }{
 		"from inside, of a host that has no address outside": {"10.0.0.99", "192.0.2.10"},
 		"from inside, of a host that has an address outside": {"10.0.0.3", "203.0.113.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			quote := pkt{proto: 6, src: "198.51.100.1", dst: "10.0.0.2", sport: 99, dport: 81, flags: "S"}
-			p := pkt{proto: 1, icmp: expired, src: c.from, dst: "198.51.100.1", payload: quote.frame()[14:]}
-			quote.dst, quote.dport = "192.0.2.10", 8081
-			w := sent(pkt{proto: 1, icmp: expired, src: c.as, dst: "198.51.100.1", payload: quote.frame()[14:]})
-			want(t, fixedAlone().Process(0, inside, p.frame(), nil), w)
+			quote := testbed.Packet{Proto: 6, Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 99, Dport: 81, Flags: "S"}
+			p := testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: c.from, Dst: "198.51.100.1", Payload: quote.Frame()[14:]}
+			quote.Dst, quote.Dport = "192.0.2.10", 8081
+			w := testbed.Sent(testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: c.as, Dst: "198.51.100.1", Payload: quote.Frame()[14:]})
+			testbed.Want(t, fixedAlone().Process(0, testbed.Inside, p.Frame(), nil), w)
 		})
 	}
 	t.Run("from inside, with an outside address as source", func(t *testing.T) {
-		quote := pkt{proto: 6, src: "198.51.100.1", dst: "10.0.0.2", sport: 99, dport: 81}
-		p := pkt{proto: 1, icmp: expired, src: "203.0.113.1", dst: "198.51.100.1", payload: quote.frame()[14:]}
-		dropped(t, fixedAlone().Process(0, inside, p.frame(), nil), "rest")
+		quote := testbed.Packet{Proto: 6, Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 99, Dport: 81}
+		p := testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: "203.0.113.1", Dst: "198.51.100.1", Payload: quote.Frame()[14:]}
+		testbed.Dropped(t, fixedAlone().Process(0, testbed.Inside, p.Frame(), nil), "rest")
 	})
 }
 
 func TestReservedPortsAreNotChosen(t *testing.T) {
 	e := pool()
-	e.Reserved = []element.Reserved{{Proto: 17, Addr: ip("192.0.2.10"), First: 2001, Last: 2003}}
-	c := natted(e).chain()
-	want(t, c.Process(0, inside, udp(1000, 53).frame(), nil), sent(pkt{src: "192.0.2.10", sport: 2000, dport: 53}))
-	dropped(t, c.Process(0, inside, udp(1001, 53).frame(), nil), "nat-exhausted")
+	e.Reserved = []element.Reserved{{Proto: 17, Addr: testbed.Addr("192.0.2.10"), First: 2001, Last: 2003}}
+	c := start(&natted(e).Graph)
+	testbed.Want(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil), testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}))
+	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil), "nat-exhausted")
 	for i := range uint16(4) { // of another protocol
-		only(t, c.Process(0, inside, pkt{proto: 6, sport: 1000 + i, dport: 80, flags: "S"}.frame(), nil))
+		testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1000 + i, Dport: 80, Flags: "S"}.Frame(), nil))
 	}
 }
 
 // TestANewReservationEndsWhatHasThePortAndNothingElse has a port reserved while two flows go on.
 func TestANewReservationEndsWhatHasThePortAndNothingElse(t *testing.T) {
-	before := natted(pool()).chain()
-	only(t, before.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2000")))
-	only(t, before.Process(0, inside, udp(1001, 53).frame(), choosing("192.0.2.10:2001")))
+	before := start(&natted(pool()).Graph)
+	testbed.Only(t, before.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
+	testbed.Only(t, before.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), choosing("192.0.2.10:2001")))
 	e := pool()
-	e.Reserved = []element.Reserved{{Proto: 17, Addr: ip("192.0.2.10"), First: 2001, Last: 2001}}
-	after := before.Continue(&natted(e).g, Options{})
-	only(t, after.Process(1, outside, back(udp(53, 2000), "192.0.2.10").frame(), nil))
-	dropped(t, after.Process(1, outside, back(udp(53, 2001), "192.0.2.10").frame(), nil), "nat-no-binding")
-	want(t, after.Process(1, inside, udp(1000, 53).frame(), nil), sent(pkt{src: "192.0.2.10", sport: 2000, dport: 53}))
+	e.Reserved = []element.Reserved{{Proto: 17, Addr: testbed.Addr("192.0.2.10"), First: 2001, Last: 2001}}
+	after := before.Continue(&natted(e).Graph, Options{})
+	testbed.Only(t, after.Process(1, testbed.Outside, testbed.Back(testbed.UDP(53, 2000), "192.0.2.10").Frame(), nil))
+	testbed.Dropped(t, after.Process(1, testbed.Outside, testbed.Back(testbed.UDP(53, 2001), "192.0.2.10").Frame(), nil), "nat-no-binding")
+	testbed.Want(t, after.Process(1, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil), testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}))
 }
 
 // hairpinned is a NAPT with fixed translations whose hosts inside reach each other by them.
 func hairpinned() *Chain {
-	b := newBuilder()
-	b.hosts("10.0.0.20")
+	b := testbed.New()
+	hosts(b, "10.0.0.20")
 	e := pool()
 	e.PortMin, e.PortMax = 2000, 2003
-	n, s, again := b.add("nat", e), b.add("fixed", fixed), b.add("again", fixed)
-	no := b.add("no", element.Discard{Reason: element.ReasonNATNoBinding})
+	n, s, again := b.Add("nat", e), b.Add("fixed", fixed), b.Add("again", fixed)
+	no := b.Add("no", element.Discard{Reason: element.ReasonNATNoBinding})
 	to := func(name string, set headerspace.Set) int {
 		f := headerspace.Filter{}.With(headerspace.Dst, set)
-		return b.add(name, element.Classifier{Rules: []element.Rule{{Name: name, Filters: []headerspace.Filter{f}, Out: 1}}, Outs: 2})
+		return b.Add(name, element.Classifier{Rules: []element.Rule{{Name: name, Filters: []headerspace.Filter{f}, Out: 1}}, Outs: 2})
 	}
 	outsides := fixed.Addresses(element.StaticOutside)
 	behindNAT, behindFixed := to("behind-nat", outsides), to("behind-fixed", outsides)
-	b.wire(b.in(inside), 0, s, element.StaticInside)
-	b.wire(b.in(outside), 0, s, element.StaticOutside)
-	b.wire(s, element.StaticInside, b.out(inside), 0)
-	b.wire(s, element.StaticOutside, behindFixed, 0)
-	b.wire(s, element.StaticInsideRest, n, element.NAPTInside)
-	b.wire(s, element.StaticOutsideRest, n, element.NAPTOutside)
-	b.wire(n, element.NAPTInside, b.out(inside), 0)
-	b.wire(n, element.NAPTOutside, behindNAT, 0)
-	b.wire(behindNAT, 0, b.out(outside), 0)
-	b.wire(behindNAT, 1, again, element.StaticOutside)
-	b.wire(again, element.StaticInside, b.out(inside), 0)
-	b.wire(again, element.StaticOutsideRest, no, 0)
-	b.wire(behindFixed, 0, b.out(outside), 0)
-	b.wire(behindFixed, 1, s, element.StaticOutside)
-	return b.chain()
+	b.Wire(b.In(testbed.Inside), 0, s, element.StaticInside)
+	b.Wire(b.In(testbed.Outside), 0, s, element.StaticOutside)
+	b.Wire(s, element.StaticInside, b.Out(testbed.Inside), 0)
+	b.Wire(s, element.StaticOutside, behindFixed, 0)
+	b.Wire(s, element.StaticInsideRest, n, element.NAPTInside)
+	b.Wire(s, element.StaticOutsideRest, n, element.NAPTOutside)
+	b.Wire(n, element.NAPTInside, b.Out(testbed.Inside), 0)
+	b.Wire(n, element.NAPTOutside, behindNAT, 0)
+	b.Wire(behindNAT, 0, b.Out(testbed.Outside), 0)
+	b.Wire(behindNAT, 1, again, element.StaticOutside)
+	b.Wire(again, element.StaticInside, b.Out(testbed.Inside), 0)
+	b.Wire(again, element.StaticOutsideRest, no, 0)
+	b.Wire(behindFixed, 0, b.Out(testbed.Outside), 0)
+	b.Wire(behindFixed, 1, s, element.StaticOutside)
+	return start(&b.Graph)
 }
 
 // TestHostsInsideReachAForwardByItsOutsideAddress: the server sees the client's outside address and port (RFC 4787 REQ-9a).
 func TestHostsInsideReachAForwardByItsOutsideAddress(t *testing.T) {
 	c := hairpinned()
-	hello := ofHost("10.0.0.20", pkt{proto: 6, sport: 1000, dport: 8080, dst: "192.0.2.10", flags: "S"})
-	want(t, c.Process(0, inside, hello.frame(), choosing("192.0.2.10:2002")), delivered(pkt{proto: 6, src: "192.0.2.10", dst: "10.0.0.2", sport: 2002, dport: 80, flags: "S"}))
-	reply := ofHost("10.0.0.2", pkt{proto: 6, sport: 80, dport: 2002, dst: "192.0.2.10", flags: "SA"})
-	want(t, c.Process(1, inside, reply.frame(), nil), delivered(pkt{proto: 6, src: "192.0.2.10", dst: "10.0.0.20", sport: 8080, dport: 1000, flags: "SA"}))
-	dropped(t, c.Process(2, inside, ofHost("10.0.0.20", pkt{proto: 6, sport: 1000, dport: 9999, dst: "192.0.2.10", flags: "S"}).frame(), nil), "nat-no-binding")
+	hello := ofHost("10.0.0.20", testbed.Packet{Proto: 6, Sport: 1000, Dport: 8080, Dst: "192.0.2.10", Flags: "S"})
+	testbed.Want(t, c.Process(0, testbed.Inside, hello.Frame(), choosing("192.0.2.10:2002")), testbed.Delivered(testbed.Packet{Proto: 6, Src: "192.0.2.10", Dst: "10.0.0.2", Sport: 2002, Dport: 80, Flags: "S"}))
+	reply := ofHost("10.0.0.2", testbed.Packet{Proto: 6, Sport: 80, Dport: 2002, Dst: "192.0.2.10", Flags: "SA"})
+	testbed.Want(t, c.Process(1, testbed.Inside, reply.Frame(), nil), testbed.Delivered(testbed.Packet{Proto: 6, Src: "192.0.2.10", Dst: "10.0.0.20", Sport: 8080, Dport: 1000, Flags: "SA"}))
+	testbed.Dropped(t, c.Process(2, testbed.Inside, ofHost("10.0.0.20", testbed.Packet{Proto: 6, Sport: 1000, Dport: 9999, Dst: "192.0.2.10", Flags: "S"}).Frame(), nil), "nat-no-binding")
 }
 
 // TestErrorsAboutHairpinnedPacketsComeBack: the server refuses, and the client learns it with its own packet quoted (RFC 5508 REQ-7).
 func TestErrorsAboutHairpinnedPacketsComeBack(t *testing.T) {
 	c := hairpinned()
-	hello := ofHost("10.0.0.20", pkt{proto: 6, sport: 1000, dport: 8080, dst: "192.0.2.10", flags: "S"})
-	got := only(t, c.Process(0, inside, hello.frame(), choosing("192.0.2.10:2002")))
-	refusal := pkt{proto: 1, icmp: expired, src: "10.0.0.2", dst: "192.0.2.10", payload: got[14:]}
-	want(t, c.Process(1, inside, refusal.frame(), nil), delivered(pkt{proto: 1, icmp: expired, src: "192.0.2.10", dst: "10.0.0.20", payload: hello.frame()[14:]}))
+	hello := ofHost("10.0.0.20", testbed.Packet{Proto: 6, Sport: 1000, Dport: 8080, Dst: "192.0.2.10", Flags: "S"})
+	got := testbed.Only(t, c.Process(0, testbed.Inside, hello.Frame(), choosing("192.0.2.10:2002")))
+	refusal := testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: "10.0.0.2", Dst: "192.0.2.10", Payload: got[14:]}
+	testbed.Want(t, c.Process(1, testbed.Inside, refusal.Frame(), nil), testbed.Delivered(testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: "192.0.2.10", Dst: "10.0.0.20", Payload: hello.Frame()[14:]}))
 }

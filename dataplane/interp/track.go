@@ -8,11 +8,18 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
 func init() {
-	register(func(c *Chain, _ string, e element.Track) meaning { return &track{c.flowsOf(e.Tracking), e.FromOutside} })
-	register(func(c *Chain, _ string, e element.Admit) meaning { return &admit{c.flowsOf(e.Tracking), e.FromOutside} })
+	pass.Register(func(c *pass.Chain, _ string, e element.Track) pass.Element {
+		return &track{flowsOf(c, e.Tracking), e.FromOutside}
+	})
+	pass.Register(func(c *pass.Chain, _ string, e element.Admit) pass.Element {
+		return &admit{flowsOf(c, e.Tracking), e.FromOutside}
+	})
 }
 
 // track and admit are two elements on one table of flows.
@@ -29,7 +36,7 @@ type admit struct {
 // flows is a table of followed flows.
 type flows struct {
 	element.Tracking
-	of map[flow]*tracked // by their ends, the one inside first
+	of map[flow.Flow]*tracked // by their ends, the one inside first
 	// sweep is the earliest time at which some flow may be over.
 	sweep time.Duration
 	begun int // TCP flows
@@ -37,25 +44,22 @@ type flows struct {
 
 // tracked is a followed flow, in the direction of the packet that began it.
 type tracked struct {
-	flow
+	flow.Flow
 	outside bool // where that came from
 	table   *flows
-	from    *entry // whose endpoint its source is, if that was loose when it began
+	from    pass.Origin // of its source, if that was loose when it began
 	last    time.Duration
 	number  int      // of those that the table has begun; 0: it began again
-	tcp     tcpState // its inside is the side that began
-	win     windows  // if its segments are checked: tcp.checked
+	tcp     flow.TCP // its inside is the side that began
+	win     windows  // if its segments are checked: tcp.Checked
 }
 
-func (c *Chain) flowsOf(t element.Tracking) *flows {
-	if c.tracked[t.Table] == nil {
-		c.tracked[t.Table] = &flows{Tracking: t, of: map[flow]*tracked{}}
-	}
-	return c.tracked[t.Table]
+func flowsOf(c *pass.Chain, t element.Tracking) *flows {
+	return pass.Shared(c, t.Table, func() *flows { return &flows{Tracking: t, of: map[flow.Flow]*tracked{}} })
 }
 
-// resume: flows stay, with the timeouts of now.
-func (t *track) resume(before meaning) meaning {
+// Resume implements pass.Keeping: flows stay, with the timeouts of now.
+func (t *track) Resume(before pass.Element) pass.Element {
 	if old, ok := before.(*track); ok {
 		t.of, t.begun, t.sweep = old.of, old.begun, 0
 	}
@@ -63,35 +67,38 @@ func (t *track) resume(before meaning) meaning {
 }
 
 // fromInside is the flow of a packet from a side, as it would come from inside.
-func (f flow) fromInside(outside bool) flow {
+func fromInside(f flow.Flow, outside bool) flow.Flow {
 	if outside {
-		return f.reversed()
+		return f.Reversed()
 	}
 	return f
 }
 
-func (e *tracked) key() flow { return e.fromInside(e.outside) }
+func (e *tracked) key() flow.Flow { return fromInside(e.Flow, e.outside) }
 
-func (e *tracked) source() *entry { return e.from }
+// Origin implements pass.Dependent.
+func (e *tracked) Origin() pass.Origin { return e.from }
 
-func (e *tracked) take() {
+// Take implements pass.Dependent.
+func (e *tracked) Take() {
 	if e.table.of[e.key()] == e {
 		delete(e.table.of, e.key())
 	}
 }
 
-func (e *tracked) put(at endpoint) {
-	e.src, e.sport = at.addr, at.port
+// Put implements pass.Dependent.
+func (e *tracked) Put(at flow.Endpoint) {
+	e.Src, e.Sport = at.Addr, at.Port
 	e.table.of[e.key()] = e
 }
 
 func (t *flows) live(e *tracked, now time.Duration) bool {
-	return now-e.last <= timeoutOf(t.Timeouts, e.proto, &e.tcp)
+	return now-e.last <= flow.Timeout(t.Timeouts, e.Proto, &e.tcp)
 }
 
 // find is the live flow that a packet's is which comes from a side.
-func (t *flows) find(f flow, outside bool, now time.Duration) *tracked {
-	if e := t.of[f.fromInside(outside)]; e != nil && t.live(e, now) {
+func (t *flows) find(f flow.Flow, outside bool, now time.Duration) *tracked {
+	if e := t.of[fromInside(f, outside)]; e != nil && t.live(e, now) {
 		return e
 	}
 	return nil
@@ -100,57 +107,57 @@ func (t *flows) find(f flow, outside bool, now time.Duration) *tracked {
 // sideOf is the side that a packet of the flow comes from, that which began being inside.
 func (e *tracked) sideOf(outside bool) int {
 	if outside == e.outside {
-		return element.NAPTInside
+		return flow.Inside
 	}
-	return element.NAPTOutside
+	return flow.Outside
 }
 
 // fits tells whether a packet can be of the flow: of ICMP's queries, requests come from the side that began.
 func (e *tracked) fits(ip []byte, outside bool) bool {
-	return e.proto != protoICMP || query(ip) == (e.sideOf(outside) == element.NAPTInside)
+	return e.Proto != header.ICMP || flow.IsQuery(ip) == (e.sideOf(outside) == flow.Inside)
 }
 
 // flowOf is the flow that the packet itself belongs to; false: it tells none.
-func flowOf(ip []byte) (flow, bool) {
-	if fragOf(ip) != fragWhole || hasPorts(ip[9]) && !headed(ip) {
-		return flow{}, false
+func flowOf(ip []byte) (flow.Flow, bool) {
+	if header.Frag(ip) != header.FragWhole || flow.HasPorts(ip[9]) && !header.HasTransport(ip) {
+		return flow.Flow{}, false
 	}
-	f, ok := tuple(ip)
-	return f, ok || !hasPorts(ip[9])
+	f, ok := flow.Of(ip)
+	return f, ok || !flow.HasPorts(ip[9])
 }
 
 // The sets of these flags that a TCP segment may have (RFC 9293 section 3.10.7).
-const judgedFlags = tcpSYN | tcpACK | tcpRST | tcpFIN
+const judgedFlags = header.SYN | header.ACK | header.RST | header.FIN
 
-var saneFlags = []byte{tcpSYN, tcpSYN | tcpACK, tcpACK, tcpFIN | tcpACK, tcpRST, tcpRST | tcpACK}
+var saneFlags = []byte{header.SYN, header.SYN | header.ACK, header.ACK, header.FIN | header.ACK, header.RST, header.RST | header.ACK}
 
 // opens tells whether a packet may begin a flow, and whether it is a SYN that may begin a closing one again.
 func (t *flows) opens(ip []byte) (opens, syn bool) {
 	switch ip[9] {
-	case protoTCP:
-		flags := transport(ip)[13] & judgedFlags
-		return flags == tcpSYN || t.PickUp && (flags == tcpACK || flags == tcpFIN|tcpACK), flags == tcpSYN
-	case protoICMP:
-		return query(ip), false
+	case header.TCP:
+		flags := header.Transport(ip)[13] & judgedFlags
+		return flags == header.SYN || t.PickUp && (flags == header.ACK || flags == header.FIN|header.ACK), flags == header.SYN
+	case header.ICMP:
+		return flow.IsQuery(ip), false
 	}
 	return true, false
 }
 
 // state is that of a packet; an established packet comes with its flow.
 func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked) {
-	if fragOf(ip) == fragWhole && ip[9] == protoICMP && headed(ip) && !query(ip) && !queryReply(ip) {
+	if header.Frag(ip) == header.FragWhole && ip[9] == header.ICMP && header.HasTransport(ip) && !flow.IsQuery(ip) && !flow.IsQueryReply(ip) {
 		return t.ofError(ip, outside, now), nil
 	}
 	f, ok := flowOf(ip)
-	if !ok || ip[9] == protoTCP && !slices.Contains(saneFlags, transport(ip)[13]&judgedFlags) {
+	if !ok || ip[9] == header.TCP && !slices.Contains(saneFlags, header.Transport(ip)[13]&judgedFlags) {
 		return element.TrackInvalid, nil
 	}
 	e := t.find(f, outside, now)
 	opens, syn := t.opens(ip)
 	switch {
-	case e == nil && opens, e != nil && syn && e.tcp.closing:
+	case e == nil && opens, e != nil && syn && e.tcp.Closing:
 		return element.TrackNew, nil
-	case e == nil || !e.fits(ip, outside), e.tcp.checked && !e.win.fit(ip, e.sideOf(outside), &e.tcp):
+	case e == nil || !e.fits(ip, outside), e.tcp.Checked && !e.win.fit(ip, e.sideOf(outside), &e.tcp):
 		return element.TrackInvalid, nil
 	}
 	return element.TrackEstablished, e
@@ -158,72 +165,72 @@ func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked
 
 // ofError is the state of an ICMP error, to the sender of the packet that it quotes: that came from the other side.
 func (t *flows) ofError(ip []byte, outside bool, now time.Duration) int {
-	q := quotedFlow(ip)
-	if q == nil || dstOf(ip) != srcOf(q) {
+	q := flow.Quoted(ip)
+	if q == nil || header.Dst(ip) != header.Src(q) {
 		return element.TrackInvalid
 	}
-	f, _ := tuple(q)
+	f, _ := flow.Of(q)
 	if e := t.find(f, !outside, now); e == nil || !e.fits(q, !outside) {
 		return element.TrackInvalid
 	}
 	return element.TrackRelated
 }
 
-func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	state, e := t.state(p.ip, t.outside, r.now)
+func (t *track) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	state, e := t.state(p.IP, t.outside, r.Now)
 	if e != nil {
-		e.use(r, t.outside, p.ip)
+		e.use(r, t.outside, p.IP)
 	}
-	r.note("%s", element.Track{}.PortNames()[state])
+	r.Note("%s", element.Track{}.PortNames()[state])
 	return state, false
 }
 
 // use has a packet refresh its flow.
-func (e *tracked) use(r *run, outside bool, ip []byte) {
+func (e *tracked) use(r *pass.Run, outside bool, ip []byte) {
 	was := *e
-	r.undoable(func() { *e = was })
-	if e.tcp.checked {
+	r.Undoable(func() { *e = was })
+	if e.tcp.Checked {
 		e.win.move(ip, e.sideOf(outside), &e.tcp)
 	}
-	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(outside)) {
-		e.last = r.now
+	if e.Proto != header.TCP || e.tcp.Use(header.Transport(ip), e.sideOf(outside)) {
+		e.last = r.Now
 	}
 }
 
-func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
-	f, ok := flowOf(p.ip)
+func (a *admit) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, _ int) (int, bool) {
+	f, ok := flowOf(p.IP)
 	if !ok { // no packet that is new
-		r.discard(n, p, a.Full)
-		return ended, false
+		r.Discard(n, p, a.Full)
+		return pass.Ended, false
 	}
-	e := a.find(f, a.outside, r.now)
-	_, syn := a.opens(p.ip)
-	if e == nil || syn && e.tcp.closing { // a closing one begins again
-		if e == nil && a.full(r.now) {
-			r.discard(n, p, a.Full)
-			return ended, false
+	e := a.find(f, a.outside, r.Now)
+	_, syn := a.opens(p.IP)
+	if e == nil || syn && e.tcp.Closing { // a closing one begins again
+		if e == nil && a.full(r.Now) {
+			r.Discard(n, p, a.Full)
+			return pass.Ended, false
 		}
-		e = &tracked{flow: f, outside: a.outside, table: a.flows, last: r.now}
-		e.tcp.checked = a.Strict && syn
-		e.from = r.depend(p.by, e)
+		e = &tracked{Flow: f, outside: a.outside, table: a.flows, last: r.Now}
+		e.tcp.Checked = a.Strict && syn
+		e.from = r.Depend(p.By, e)
 		a.begin(r, e)
-		r.note("a flow begins")
+		r.Note("a flow begins")
 	}
-	e.use(r, a.outside, p.ip)
+	e.use(r, a.outside, p.IP)
 	return 0, false
 }
 
 // begin puts a flow in the place of one that is over, or closing.
-func (t *flows) begin(r *run, e *tracked) {
+func (t *flows) begin(r *pass.Run, e *tracked) {
 	key := e.key()
 	old := t.of[key]
 	begun := t.begun
-	if e.proto == protoTCP && (old == nil || !t.live(old, r.now)) {
+	if e.Proto == header.TCP && (old == nil || !t.live(old, r.Now)) {
 		t.begun++
 		e.number = t.begun
 	}
 	t.of[key] = e
-	r.undoable(func() {
+	r.Undoable(func() {
 		t.begun = begun
 		delete(t.of, key)
 		if old != nil {
@@ -246,19 +253,22 @@ func (t *flows) full(now time.Duration) bool {
 	return len(t.of) >= t.Max
 }
 
-// evict ends a flow that may end for another one.
-func (t *flows) evict(now time.Duration, b Binding) error {
-	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
+// Evict ends a flow that may end for another one.
+func (t *flows) Evict(now time.Duration, b pass.Binding) (mine bool, err error) {
+	if b.Node != t.Table {
+		return false, nil
+	}
+	f := flow.Flow{Proto: b.Proto, Src: header.Number(b.Inside.Addr()), Dst: header.Number(b.Remote.Addr()), Sport: b.Inside.Port(), Dport: b.Remote.Port()}
 	e := t.find(f, b.FromOutside, now)
 	if e == nil || e.outside != b.FromOutside {
-		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
+		return true, fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
 	if !t.mayEnd(e, now) {
-		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, acknowledged: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
-			e.state(), e.tcp.acknowledged, now-e.last, t.begun-e.number)
+		return true, fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, acknowledged: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
+			e.state(), e.tcp.Acknowledged, now-e.last, t.begun-e.number)
 	}
 	delete(t.of, e.key())
-	return nil
+	return true, nil
 }
 
 // shards is how many parts an engine's table has, each of which has its share of flows that are opening (docs/sharding.md).
@@ -266,12 +276,12 @@ const shards = 128
 
 // mayEnd tells whether a flow may end for another one: because there is no room, or too many are opening.
 func (t *flows) mayEnd(e *tracked, now time.Duration) bool {
-	if e.proto != protoTCP {
+	if e.Proto != header.TCP {
 		return false
 	}
 	others := (t.HalfOpen+shards-1)/shards - 1 // and one that is about to begin
 	tooMany := t.HalfOpen > 0 && e.number > 0 && t.begun-e.number >= others && e.state() == "opening" && e.last != now
-	return tooMany || !e.tcp.acknowledged && now-e.last >= openingIdle
+	return tooMany || !e.tcp.Acknowledged && now-e.last >= flow.OpeningIdle
 }
 
 // Flow is a live flow that a table follows.
@@ -287,15 +297,29 @@ func (f Flow) String() string {
 	return fmt.Sprintf("%s: proto %d %v → %v %s", f.Table, f.Proto, f.From, f.To, f.State)
 }
 
-// Flows are the live flows of all tables, in no order.
-func (c *Chain) Flows(now time.Duration) (out []Flow) {
-	for _, t := range c.tracked {
-		for _, e := range t.of {
-			if t.live(e, now) {
-				out = append(out, Flow{
-					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(), e.from != nil && e.from.loose,
-				})
-			}
+// FlowsOf are the live flows of all tables of a chain, in no order.
+func FlowsOf(c *pass.Chain, now time.Duration) (out []Flow) {
+	seen := map[*flows]bool{}
+	for _, k := range pass.All[keeper](c) {
+		if t := k.table(); !seen[t] {
+			seen[t] = true
+			out = append(out, t.list(now)...)
+		}
+	}
+	return out
+}
+
+// keeper is an element on a table of flows.
+type keeper interface{ table() *flows }
+
+func (t *flows) table() *flows { return t }
+
+func (t *flows) list(now time.Duration) (out []Flow) {
+	for _, e := range t.of {
+		if t.live(e, now) {
+			out = append(out, Flow{
+				t.Table, e.Proto, netip.AddrPortFrom(header.Addr(e.Src), e.Sport), netip.AddrPortFrom(header.Addr(e.Dst), e.Dport), e.state(), e.from != nil && e.from.Loose(),
+			})
 		}
 	}
 	return out
@@ -303,11 +327,11 @@ func (c *Chain) Flows(now time.Duration) (out []Flow) {
 
 func (e *tracked) state() string {
 	switch {
-	case e.proto != protoTCP:
+	case e.Proto != header.TCP:
 		return "open"
-	case e.tcp.closing:
+	case e.tcp.Closing:
 		return "closing"
-	case e.tcp.established():
+	case e.tcp.Established():
 		return "established"
 	}
 	return "opening"

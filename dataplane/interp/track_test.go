@@ -9,6 +9,10 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
+	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // Timeouts of the tests' flows.
@@ -26,37 +30,37 @@ func following(t *testing.T, change func(k *element.Tracking)) *followed {
 	t.Helper()
 	k := element.Tracking{Table: "fw/flows", Max: 100, Full: "full", Timeouts: followedTimeouts}
 	change(&k)
-	b := newBuilder()
-	denied, invalid := b.add("fw/denied", element.Discard{Reason: "denied"}), b.add("fw/invalid", element.Discard{Reason: "invalid"})
+	b := testbed.New()
+	denied, invalid := b.Add("fw/denied", element.Discard{Reason: "denied"}), b.Add("fw/invalid", element.Discard{Reason: "invalid"})
 	for from := range 2 {
-		to := b.out(1 - from)
-		track, admit := b.add("fw/track", element.Track{Tracking: k, FromOutside: from == outside}), b.add("fw/admit", element.Admit{Tracking: k, FromOutside: from == outside})
+		to := b.Out(1 - from)
+		track, admit := b.Add("fw/track", element.Track{Tracking: k, FromOutside: from == testbed.Outside}), b.Add("fw/admit", element.Admit{Tracking: k, FromOutside: from == testbed.Outside})
 		rules := element.Classifier{Outs: 2}
-		if from == outside {
+		if from == testbed.Outside {
 			rules.Default = 1
-			rules.Rules = []element.Rule{{Name: "web", Filters: []headerspace.Filter{filter(headerspace.DPort, one(80))}}}
+			rules.Rules = []element.Rule{{Name: "web", Filters: []headerspace.Filter{testbed.Filter(headerspace.DPort, testbed.One(80))}}}
 		}
-		judge := b.add("fw/rules", rules)
-		b.wire(b.in(from), 0, track, 0)
+		judge := b.Add("fw/rules", rules)
+		b.Wire(b.In(from), 0, track, 0)
 		for out, n := range []int{judge, to, to, invalid} {
-			b.wire(track, out, n, 0)
+			b.Wire(track, out, n, 0)
 		}
-		b.wire(judge, 0, admit, 0)
-		b.wire(judge, 1, denied, 0)
-		b.wire(admit, 0, to, 0)
+		b.Wire(judge, 0, admit, 0)
+		b.Wire(judge, 1, denied, 0)
+		b.Wire(admit, 0, to, 0)
 	}
-	return &followed{T: t, c: b.chain()}
+	return &followed{T: t, c: New(&b.Graph, Options{})}
 }
 
 // sees tells what becomes of a packet from inside, or of one with its ends changed over from outside: "passes", or the reason of its drop.
-func (f *followed) sees(from int, p pkt) string {
+func (f *followed) sees(from int, p testbed.Packet) string {
 	f.Helper()
-	if from == outside {
-		p.complete()
-		p.src, p.dst, p.sport, p.dport = "198.51.100.1", "10.0.0.2", p.dport, p.sport
-		p.to, p.from = outsideMAC, routerMAC
+	if from == testbed.Outside {
+		p.Complete()
+		p.Src, p.Dst, p.Sport, p.Dport = "198.51.100.1", "10.0.0.2", p.Dport, p.Sport
+		p.To, p.From = testbed.OutsideMAC, testbed.RouterMAC
 	}
-	r := f.c.Process(f.now, from, p.frame(), nil)
+	r := f.c.Process(f.now, from, p.Frame(), nil)
 	switch {
 	case len(r.Out) == 1 && len(r.Drops) == 0:
 		return "passes"
@@ -70,7 +74,7 @@ func (f *followed) sees(from int, p pkt) string {
 // says has a side of the connection between 10.0.0.2:1025 and 198.51.100.1:80 send a segment.
 func (f *followed) says(from int, flags, want string) {
 	f.Helper()
-	if got := f.sees(from, pkt{proto: layers.IPProtocolTCP, sport: 1025, dport: 80, flags: flags, window: 512}); got != want {
+	if got := f.sees(from, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 1025, Dport: 80, Flags: flags, Window: 512}); got != want {
 		f.Errorf("%s from %d at %v: %s, want %s", flags, from, f.now, got, want)
 	}
 }
@@ -79,7 +83,7 @@ func (f *followed) says(from int, flags, want string) {
 func (f *followed) is(states ...string) {
 	f.Helper()
 	var got []string
-	for _, l := range f.c.Flows(f.now) {
+	for _, l := range FlowsOf(f.c.Chain, f.now) {
 		got = append(got, l.State)
 	}
 	if strings.Join(got, ",") != strings.Join(states, ",") {
@@ -89,67 +93,67 @@ func (f *followed) is(states ...string) {
 
 func (f *followed) opens() {
 	f.Helper()
-	f.says(inside, "S", "passes")
-	f.says(outside, "SA", "passes")
-	f.says(inside, "A", "passes")
+	f.says(testbed.Inside, "S", "passes")
+	f.says(testbed.Outside, "SA", "passes")
+	f.says(testbed.Inside, "A", "passes")
 }
 
 func TestAConnectionIsFollowedFromItsSYNToTheNext(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
-	f.says(outside, "SA", "invalid")
-	f.says(inside, "S", "passes")
+	f.says(testbed.Outside, "SA", "invalid")
+	f.says(testbed.Inside, "S", "passes")
 	f.is("opening")
-	f.says(outside, "SA", "passes")
+	f.says(testbed.Outside, "SA", "passes")
 	f.is("opening")
-	f.says(inside, "A", "passes")
+	f.says(testbed.Inside, "A", "passes")
 	f.is("established")
-	f.says(outside, "S", "passes") // its receiver answers with a challenge ACK (RFC 5961)
+	f.says(testbed.Outside, "S", "passes") // its receiver answers with a challenge ACK (RFC 5961)
 	f.is("established")
-	f.says(outside, "FA", "passes")
+	f.says(testbed.Outside, "FA", "passes")
 	f.is("closing")
-	f.says(outside, "S", "denied") // new again, and to another port than 80
+	f.says(testbed.Outside, "S", "denied") // new again, and to another port than 80
 	f.is("closing")
-	f.says(inside, "S", "passes")
+	f.says(testbed.Inside, "S", "passes")
 	f.is("opening")
 }
 
 func TestAConnectionThatTheOtherSideBeginsAgainIsThatSides(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
-	web := pkt{proto: layers.IPProtocolTCP, sport: 80, dport: 5000, window: 512}
+	web := testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 80, Dport: 5000, Window: 512}
 	for _, s := range []struct {
 		from  int
 		flags string
-	}{{outside, "S"}, {inside, "FA"}, {inside, "S"}} {
-		web.flags = s.flags
+	}{{testbed.Outside, "S"}, {testbed.Inside, "FA"}, {testbed.Inside, "S"}} {
+		web.Flags = s.flags
 		if got := f.sees(s.from, web); got != "passes" {
 			t.Errorf("%s from %d: %s", s.flags, s.from, got)
 		}
 	}
-	if l := f.c.Flows(f.now); len(l) != 1 || l[0].From != ap("10.0.0.2:80") || l[0].State != "opening" {
+	if l := FlowsOf(f.c.Chain, f.now); len(l) != 1 || l[0].From != testbed.AddrPort("10.0.0.2:80") || l[0].State != "opening" {
 		t.Errorf("flows are %v, want one that 10.0.0.2:80 began", l)
 	}
 }
 
 func TestImpossibleFlagsAreInvalid(t *testing.T) {
 	f := following(t, func(k *element.Tracking) { k.PickUp = true })
-	f.says(inside, "S", "passes")
+	f.says(testbed.Inside, "S", "passes")
 	for _, flags := range []string{"", "F", "SF", "SR", "FR", "SFA", "SRA", "FRA", "SFRA"} {
-		f.says(outside, flags, "invalid")
+		f.says(testbed.Outside, flags, "invalid")
 	}
 	f.is("opening")
 	for _, flags := range []string{"SA", "A", "R", "RA", "S", "FA"} {
-		f.says(outside, flags, "passes")
+		f.says(testbed.Outside, flags, "passes")
 	}
 }
 
 func TestConnectionsArePickedUpIfThatIsAskedFor(t *testing.T) {
 	for pickUp, want := range map[bool]string{false: "invalid", true: "passes"} {
 		f := following(t, func(k *element.Tracking) { k.PickUp = pickUp })
-		f.says(inside, "R", "invalid")
-		f.says(inside, "SA", "invalid")
-		f.says(inside, "A", want)
-		f.says(outside, "A", want)
-		f.says(inside, "A", want)
+		f.says(testbed.Inside, "R", "invalid")
+		f.says(testbed.Inside, "SA", "invalid")
+		f.says(testbed.Inside, "A", want)
+		f.says(testbed.Outside, "A", want)
+		f.says(testbed.Inside, "A", want)
 		if pickUp {
 			f.is("established")
 		}
@@ -159,25 +163,25 @@ func TestConnectionsArePickedUpIfThatIsAskedFor(t *testing.T) {
 func TestFlowsLiveAsLongAsTheirTimeouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin   func(f *followed)
-		back    pkt
+		back    testbed.Packet
 		timeout time.Duration
 		over    string
 	}{
-		"an opening":    {func(f *followed) { f.says(inside, "S", "passes") }, pkt{proto: layers.IPProtocolTCP, flags: "SA"}, followedTimeouts.TCPTransitory, "invalid"},
-		"a connection":  {(*followed).opens, pkt{proto: layers.IPProtocolTCP, flags: "A"}, followedTimeouts.TCP, "invalid"},
-		"one that ends": {func(f *followed) { f.opens(); f.says(inside, "FA", "passes") }, pkt{proto: layers.IPProtocolTCP, flags: "A"}, followedTimeouts.TCPTransitory, "invalid"},
-		"datagrams":     {func(f *followed) { f.sees(inside, pkt{sport: 1025, dport: 80}) }, pkt{}, followedTimeouts.UDP, "denied"},
-		"a ping":        {func(f *followed) { f.sees(inside, ping(7)) }, pkt{proto: layers.IPProtocolICMPv4, icmp: echoReply, sport: 7}, followedTimeouts.ICMP, "invalid"},
-		"ESP":           {func(f *followed) { f.sees(inside, pkt{proto: 50}) }, pkt{proto: 50}, followedTimeouts.UDP, "denied"},
+		"an opening":    {func(f *followed) { f.says(testbed.Inside, "S", "passes") }, testbed.Packet{Proto: layers.IPProtocolTCP, Flags: "SA"}, followedTimeouts.TCPTransitory, "invalid"},
+		"a connection":  {(*followed).opens, testbed.Packet{Proto: layers.IPProtocolTCP, Flags: "A"}, followedTimeouts.TCP, "invalid"},
+		"one that ends": {func(f *followed) { f.opens(); f.says(testbed.Inside, "FA", "passes") }, testbed.Packet{Proto: layers.IPProtocolTCP, Flags: "A"}, followedTimeouts.TCPTransitory, "invalid"},
+		"datagrams":     {func(f *followed) { f.sees(testbed.Inside, testbed.Packet{Sport: 1025, Dport: 80}) }, testbed.Packet{}, followedTimeouts.UDP, "denied"},
+		"a ping":        {func(f *followed) { f.sees(testbed.Inside, testbed.Ping(7)) }, testbed.Packet{Proto: layers.IPProtocolICMPv4, ICMP: testbed.EchoReply, Sport: 7}, followedTimeouts.ICMP, "invalid"},
+		"ESP":           {func(f *followed) { f.sees(testbed.Inside, testbed.Packet{Proto: 50}) }, testbed.Packet{Proto: 50}, followedTimeouts.UDP, "denied"},
 	} {
 		for late, want := range map[time.Duration]string{0: "passes", 1: c.over} {
 			f := following(t, func(*element.Tracking) {})
 			c.begin(f)
 			f.now += c.timeout + late
-			if c.back.sport == 0 {
-				c.back.sport, c.back.dport = 1025, 80
+			if c.back.Sport == 0 {
+				c.back.Sport, c.back.Dport = 1025, 80
 			}
-			if got := f.sees(outside, c.back); got != want {
+			if got := f.sees(testbed.Outside, c.back); got != want {
 				t.Errorf("%s, %v after its timeout: %s, want %s", name, late, got, want)
 			}
 		}
@@ -187,15 +191,15 @@ func TestFlowsLiveAsLongAsTheirTimeouts(t *testing.T) {
 func TestOfPingsRequestsComeFromTheSideThatBegan(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
 	// With identifier 0, both directions look alike.
-	request := pkt{proto: layers.IPProtocolICMPv4, icmp: echoRequest}
-	reply := pkt{proto: layers.IPProtocolICMPv4, icmp: echoReply}
-	zero := func(from int, p pkt) string {
-		p.complete()
-		p.sport, p.dport = 0, 0
-		if from == outside {
-			p.src, p.dst, p.to, p.from = "198.51.100.1", "10.0.0.2", outsideMAC, routerMAC
+	request := testbed.Packet{Proto: layers.IPProtocolICMPv4, ICMP: testbed.EchoRequest}
+	reply := testbed.Packet{Proto: layers.IPProtocolICMPv4, ICMP: testbed.EchoReply}
+	zero := func(from int, p testbed.Packet) string {
+		p.Complete()
+		p.Sport, p.Dport = 0, 0
+		if from == testbed.Outside {
+			p.Src, p.Dst, p.To, p.From = "198.51.100.1", "10.0.0.2", testbed.OutsideMAC, testbed.RouterMAC
 		}
-		frame := p.frame()
+		frame := p.Frame()
 		copy(frame[14+20+4:], []byte{0, 0})
 		r := f.c.Process(f.now, from, frame, nil)
 		if len(r.Drops) > 0 {
@@ -205,27 +209,27 @@ func TestOfPingsRequestsComeFromTheSideThatBegan(t *testing.T) {
 	}
 	for _, s := range []struct {
 		from int
-		p    pkt
+		p    testbed.Packet
 		want string
-	}{{outside, reply, "invalid"}, {inside, request, "passes"}, {inside, reply, "invalid"}, {outside, request, "invalid"}, {outside, reply, "passes"}} {
+	}{{testbed.Outside, reply, "invalid"}, {testbed.Inside, request, "passes"}, {testbed.Inside, reply, "invalid"}, {testbed.Outside, request, "invalid"}, {testbed.Outside, reply, "passes"}} {
 		if got := zero(s.from, s.p); got != s.want {
-			t.Errorf("%v from %d: %s, want %s", s.p.icmp, s.from, got, s.want)
+			t.Errorf("%v from %d: %s, want %s", s.p.ICMP, s.from, got, s.want)
 		}
 	}
 }
 
 func TestErrorsAboutAFlowAreRelated(t *testing.T) {
-	quoting := func(q pkt, to string) []byte {
-		q.ttl = 1
-		return pkt{
-			src: "203.0.113.9", dst: to, proto: layers.IPProtocolICMPv4, icmp: expired, to: outsideMAC, from: routerMAC, payload: q.frame()[14:],
-		}.frame()
+	quoting := func(q testbed.Packet, to string) []byte {
+		q.TTL = 1
+		return testbed.Packet{
+			Src: "203.0.113.9", Dst: to, Proto: layers.IPProtocolICMPv4, ICMP: testbed.Expired, To: testbed.OutsideMAC, From: testbed.RouterMAC, Payload: q.Frame()[14:],
+		}.Frame()
 	}
-	about := pkt{sport: 1025, dport: 80}
+	about := testbed.Packet{Sport: 1025, Dport: 80}
 	f := following(t, func(*element.Tracking) {})
 	fate := func(what string, frame []byte, want string) {
 		t.Helper()
-		r := f.c.Process(f.now, outside, frame, nil)
+		r := f.c.Process(f.now, testbed.Outside, frame, nil)
 		got := "passes"
 		if len(r.Drops) > 0 {
 			got = r.Drops[0].Reason
@@ -235,12 +239,12 @@ func TestErrorsAboutAFlowAreRelated(t *testing.T) {
 		}
 	}
 	fate("about no flow", quoting(about, "10.0.0.2"), "invalid")
-	f.sees(inside, about)
+	f.sees(testbed.Inside, about)
 	fate("about the flow", quoting(about, "10.0.0.2"), "passes")
 	fate("about the flow, to another host", quoting(about, "10.0.0.3"), "invalid")
-	fate("about another flow", quoting(pkt{sport: 1026, dport: 80}, "10.0.0.2"), "invalid")
+	fate("about another flow", quoting(testbed.Packet{Sport: 1026, Dport: 80}, "10.0.0.2"), "invalid")
 	later := about
-	later.frag = 1
+	later.Frag = 1
 	fate("about a later fragment", quoting(later, "10.0.0.2"), "invalid")
 	f.now += followedTimeouts.UDP + 1
 	fate("about a flow that is over", quoting(about, "10.0.0.2"), "invalid")
@@ -249,7 +253,7 @@ func TestErrorsAboutAFlowAreRelated(t *testing.T) {
 func TestFragmentsAreInvalid(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
 	for _, frag := range []uint16{0x2000, 0x2001, 1} {
-		if got := f.sees(inside, pkt{frag: frag, payload: make([]byte, 16)}); got != "invalid" {
+		if got := f.sees(testbed.Inside, testbed.Packet{Frag: frag, Payload: make([]byte, 16)}); got != "invalid" {
 			t.Errorf("fragment %#x: %s", frag, got)
 		}
 	}
@@ -259,7 +263,7 @@ func TestNoMoreFlowsBeginThanThereIsRoomFor(t *testing.T) {
 	f := following(t, func(k *element.Tracking) { k.Max = 2 })
 	syn := func(port uint16, want string) {
 		t.Helper()
-		if got := f.sees(inside, pkt{proto: layers.IPProtocolTCP, sport: port, dport: 80, flags: "S"}); got != want {
+		if got := f.sees(testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: port, Dport: 80, Flags: "S"}); got != want {
 			t.Errorf("SYN from port %d at %v: %s, want %s", port, f.now, got, want)
 		}
 	}
@@ -273,21 +277,21 @@ func TestNoMoreFlowsBeginThanThereIsRoomFor(t *testing.T) {
 
 func TestOnlyOpeningsThatAreStuckGiveWay(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
-	b := Binding{Node: "fw/flows", Proto: protoTCP, Inside: ap("10.0.0.2:1025"), Remote: ap("198.51.100.1:80")}
+	b := pass.Binding{Node: "fw/flows", Proto: header.TCP, Inside: testbed.AddrPort("10.0.0.2:1025"), Remote: testbed.AddrPort("198.51.100.1:80")}
 	if f.c.Evict(f.now, b) == nil {
 		t.Error("a flow that is not there ended")
 	}
-	f.says(inside, "S", "passes")
+	f.says(testbed.Inside, "S", "passes")
 	if f.c.Evict(f.now, b) == nil {
 		t.Error("an opening that was used a moment ago ended")
 	}
-	f.now += openingIdle
+	f.now += flow.OpeningIdle
 	if err := f.c.Evict(f.now, b); err != nil {
 		t.Error(err)
 	}
 	f.is()
 	f.opens()
-	f.now += openingIdle
+	f.now += flow.OpeningIdle
 	if f.c.Evict(f.now, b) == nil {
 		t.Error("a connection ended")
 	}
@@ -295,19 +299,19 @@ func TestOnlyOpeningsThatAreStuckGiveWay(t *testing.T) {
 
 // TestEvictionEndsTheFlowOfTheSideThatIsNamed has two flows with the same ends, one from each side.
 func TestEvictionEndsTheFlowOfTheSideThatIsNamed(t *testing.T) {
-	for _, side := range []int{inside, outside} {
+	for _, side := range []int{testbed.Inside, testbed.Outside} {
 		f := following(t, func(*element.Tracking) {})
-		web := pkt{proto: layers.IPProtocolTCP, src: "198.51.100.1", dst: "10.0.0.2", sport: 1025, dport: 80, flags: "S"}
+		web := testbed.Packet{Proto: layers.IPProtocolTCP, Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 1025, Dport: 80, Flags: "S"}
 		for from := range 2 {
-			if from == outside {
-				web.to, web.from = outsideMAC, routerMAC
+			if from == testbed.Outside {
+				web.To, web.From = testbed.OutsideMAC, testbed.RouterMAC
 			}
-			if r := f.c.Process(f.now, from, web.frame(), nil); len(r.Out) != 1 {
+			if r := f.c.Process(f.now, from, web.Frame(), nil); len(r.Out) != 1 {
 				t.Fatalf("a SYN from side %d: %v", from, r.Drops)
 			}
 		}
-		f.now += openingIdle
-		b := Binding{Node: "fw/flows", Proto: protoTCP, Inside: ap("198.51.100.1:1025"), Remote: ap("10.0.0.2:80"), FromOutside: side == outside}
+		f.now += flow.OpeningIdle
+		b := pass.Binding{Node: "fw/flows", Proto: header.TCP, Inside: testbed.AddrPort("198.51.100.1:1025"), Remote: testbed.AddrPort("10.0.0.2:80"), FromOutside: side == testbed.Outside}
 		if err := f.c.Evict(f.now, b); err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +327,7 @@ func TestEvictionEndsTheFlowOfTheSideThatIsNamed(t *testing.T) {
 
 func TestARefusedPacketBeginsNoFlow(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
-	f.says(outside, "S", "denied")
+	f.says(testbed.Outside, "S", "denied")
 	f.is()
-	f.says(inside, "SA", "invalid")
+	f.says(testbed.Inside, "SA", "invalid")
 }

@@ -102,7 +102,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	spare := map[key]int{}
 	last := map[string]bool{}
-	flows := r.oracle.Flows(now)
+	flows := interp.FlowsOf(r.oracle.Chain, now)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() != nil || t.GetInspector() != nil {
 			continue

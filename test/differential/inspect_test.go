@@ -41,7 +41,7 @@ func TestInspectionsDoWhatTheUnmergedChainDoes(t *testing.T) {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
-			for _, i := range r.oracle.Inspections() {
+			for _, i := range interp.InspectionsOf(r.oracle.Chain) {
 				looked += i.Packets
 				for n := range maps.Values(i.Rules) {
 					matched += n
@@ -553,7 +553,7 @@ func askedFor(message []byte) []byte {
 
 // compareInspections notes where inspectors counted otherwise than the oracle's.
 func (r *rig) compareInspections(stats *controlpb.Stats, note func(what string, want, seen any)) {
-	inspected := r.oracle.Inspections()
+	inspected := interp.InspectionsOf(r.oracle.Chain)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetInspector() == nil {
 			continue

@@ -134,7 +134,7 @@ func (m *model) measure(s *shot, table uint32) (drop string) {
 
 // compareColours notes where meters counted otherwise than the oracle's.
 func (r *rig) compareColours(stats *controlpb.Stats, note func(what string, want, seen any)) {
-	colours := r.oracle.Colours()
+	colours := interp.ColoursOf(r.oracle.Chain)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() == nil {
 			continue

@@ -31,9 +31,9 @@ type model struct {
 	now         time.Duration
 	pings       []ping // in fragments, to own addresses
 	result      interp.Result
-	subscribers []interp.Subscriber // new for the present frame
-	made        []*binding          // for the present frame, whatever became of it
-	undo        []func()            // takes back what was done to state
+	subscribers []interp.Told // new for the present frame
+	made        []*binding    // for the present frame, whatever became of it
+	undo        []func()      // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding

@@ -39,7 +39,7 @@ func (r *rig) compareObserved(ctx context.Context, now time.Duration, note func(
 			return r.engine.died(err)
 		}
 		var want interp.Count
-		for _, n := range r.oracle.Observed(o.GetName()) {
+		for _, n := range interp.ObservedBy(r.oracle.Chain, o.GetName()) {
 			want.Packets, want.Bytes = want.Packets+n.Packets, want.Bytes+n.Bytes
 		}
 		seen := interp.Count{Packets: stats.GetObservation().GetPackets(), Bytes: stats.GetObservation().GetBytes()}
@@ -137,7 +137,7 @@ func compareTops(t *testing.T, r *rig, name string, exact bool) {
 		},
 	} {
 		want := map[flows.Row]interp.Count{}
-		for o, n := range r.oracle.Observed(name) {
+		for o, n := range interp.ObservedBy(r.oracle.Chain, name) {
 			k := by(o)
 			want[k] = interp.Count{Packets: want[k].Packets + n.Packets, Bytes: want[k].Bytes + n.Bytes}
 		}
@@ -174,7 +174,7 @@ func (p *pair) observes(want uint64) {
 		p.Error(err)
 	}
 	var all uint64
-	for _, n := range p.r.oracle.Observed("mon") {
+	for _, n := range interp.ObservedBy(p.r.oracle.Chain, "mon") {
 		all += n.Packets
 	}
 	if all != want {

@@ -249,7 +249,7 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 		inside := netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort()))
 		remote := netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort()))
 		if table := r.res.Program.GetTables()[d.GetTable()]; table.GetMeter() != nil {
-			seen[i].Subscribers = subscribed(seen[i].Subscribers, table.GetName(), inside.Addr(), d.GetMade())
+			seen[i].Told = subscribed(seen[i].Told, table.GetName(), inside.Addr(), d.GetMade())
 		} else if !d.GetMade() {
 			ended[i] = append(ended[i], interp.Binding{Node: table.GetName(), Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
 		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
@@ -261,13 +261,16 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 }
 
 // subscribed adds a subscriber that a meter made, or one that it ended to make room for the next.
-func subscribed(list []interp.Subscriber, meter string, at netip.Addr, made bool) []interp.Subscriber {
-	switch last := len(list) - 1; {
-	case !made:
+func subscribed(list []interp.Told, meter string, at netip.Addr, made bool) []interp.Told {
+	if !made {
 		return append(list, interp.Subscriber{Meter: meter, Old: at})
-	case last >= 0 && list[last].Meter == meter && !list[last].New.IsValid():
-		list[last].New = at
-		return list
+	}
+	if n := len(list); n > 0 {
+		if last, ok := list[n-1].(interp.Subscriber); ok && last.Meter == meter && !last.New.IsValid() {
+			last.New = at
+			list[n-1] = last
+			return list
+		}
 	}
 	return append(list, interp.Subscriber{Meter: meter, New: at})
 }
@@ -287,7 +290,7 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 		return nil
 	}
 	twoShards := r.needsTwoShards(now, p, seen)
-	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices, Subscribers: did.Subscribers})
+	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices, Told: did.Told})
 	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
 		r.stats.early++
 		want, diff = seen, nil

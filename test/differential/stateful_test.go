@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -29,7 +30,7 @@ func TestStatefulFirewallsDoWhatTheUnmergedChainDoes(t *testing.T) {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
-			for _, f := range r.oracle.Flows(0) {
+			for _, f := range interp.FlowsOf(r.oracle.Chain, 0) {
 				states[f.State]++
 			}
 		})
@@ -73,7 +74,7 @@ func TestAFloodOfOpeningsLeavesWhatIsEstablishedAndNoMoreThanItsBound(t *testing
 		p.send("inside", syn)
 	}
 	states := map[string]int{}
-	for _, f := range p.r.oracle.Flows(p.now) {
+	for _, f := range interp.FlowsOf(p.r.oracle.Chain, p.now) {
 		states[f.State]++
 	}
 	if states["established"] != 1 || states["opening"] > bound || states["opening"] < bound*9/10 {

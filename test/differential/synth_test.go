@@ -49,7 +49,7 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 		}
 		r.history = append(r.history, step{now, []sent{p}})
 		seen := m.process(now, p.iface, p.frame)
-		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Choices: r.choices(m), Subscribers: m.subscribers}); err != nil {
+		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Choices: r.choices(m), Told: m.subscribers}); err != nil {
 			return err
 		}
 		if err := check(m); err != nil {

@@ -1,4 +1,4 @@
-package interp
+package header
 
 import (
 	"encoding/binary"
@@ -22,8 +22,8 @@ func TestAMovedChecksumEqualsTheOneComputedAfresh(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		was := append(rapid.SliceOfN(words, 1, 10).Draw(t, "was"), 0x4500) // no header is all zeros
 		is := append(rapid.SliceOfN(words, len(was)-1, len(was)-1).Draw(t, "is"), 0x4500)
-		got := moved(checksum(pack(was)), delta(pack(was), pack(is)))
-		if want := checksum(pack(is)); got != want {
+		got := moved(Checksum(pack(was)), Delta(pack(was), pack(is)))
+		if want := Checksum(pack(is)); got != want {
 			t.Fatalf("moved %#04x, afresh %#04x", got, want)
 		}
 	})
@@ -34,8 +34,8 @@ func TestABadChecksumStaysBadByAsMuch(t *testing.T) {
 		was := append(rapid.SliceOfN(words, 1, 10).Draw(t, "was"), 0x4500)
 		is := append(rapid.SliceOfN(words, len(was)-1, len(was)-1).Draw(t, "is"), 0x4500)
 		c := words.Draw(t, "checksum")
-		before := fold(sum16(pack(was)) + uint32(c))
-		after := fold(sum16(pack(is)) + uint32(moved(c, delta(pack(was), pack(is)))))
+		before := fold(Sum(pack(was)) + uint32(c))
+		after := fold(Sum(pack(is)) + uint32(moved(c, Delta(pack(was), pack(is)))))
 		if before%0xffff != after%0xffff {
 			t.Fatalf("the sum over everything was %#04x and is %#04x", before, after)
 		}
@@ -47,7 +47,7 @@ func TestWordsThatDidNotChangeAndTheOrderOfChangesMoveNothing(t *testing.T) {
 		was := rapid.SliceOfN(words, 6, 6).Draw(t, "was")
 		is := rapid.SliceOfN(words, 6, 6).Draw(t, "is")
 		c := words.Draw(t, "checksum")
-		want := moved(c, delta(pack(was), pack(is)))
+		want := moved(c, Delta(pack(was), pack(is)))
 		// The other way that an engine may take: only what changed, in pieces, backwards.
 		var d uint32
 		for i := len(was) - 1; i >= 0; i-- {
@@ -65,7 +65,7 @@ func TestWordsThatDidNotChangeAndTheOrderOfChangesMoveNothing(t *testing.T) {
 }
 
 func TestChecksumOfRFC1071sExample(t *testing.T) {
-	if got := sum16([]byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}); got != 0xddf2 {
+	if got := Sum([]byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}); got != 0xddf2 {
 		t.Errorf("sum is %#x, RFC 1071 section 3 says 0xddf2", got)
 	}
 }

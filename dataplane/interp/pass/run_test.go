@@ -1,4 +1,4 @@
-package interp
+package pass
 
 import (
 	"slices"
@@ -11,17 +11,17 @@ func TestWhatADroppedPacketLeavesBehind(t *testing.T) {
 		left = append(left, what)
 		return func() { left = slices.DeleteFunc(left, func(s string) bool { return s == what }) }
 	}
-	r := &run{}
-	r.undoable(change("before"))
+	r := &Run{}
+	r.Undoable(change("before"))
 	mark := len(r.undo)
-	r.undoable(change("session"))
-	r.lasting(change("tokens"))
-	r.undoable(change("port"))
+	r.Undoable(change("session"))
+	r.Lasting(change("tokens"))
+	r.Undoable(change("port"))
 	r.rollback(mark)
 	if want := []string{"before", "tokens"}; !slices.Equal(left, want) {
 		t.Errorf("the drop leaves %q, want %q", left, want)
 	}
-	r.abandon()
+	r.Abandon()
 	if len(left) > 0 {
 		t.Errorf("the abandoned run leaves %q, want nothing", left)
 	}

@@ -1,4 +1,4 @@
-package interp
+package header
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ func fold(sum uint32) uint32 {
 	return sum
 }
 
-// sum16 adds up 16-bit words; an odd last byte is padded with zero.
-func sum16(b []byte) uint32 {
+// Sum adds up 16-bit words; an odd last byte is padded with zero.
+func Sum(b []byte) uint32 {
 	var s uint32
 	for ; len(b) >= 2; b = b[2:] {
 		s += uint32(binary.BigEndian.Uint16(b))
@@ -27,19 +27,19 @@ func sum16(b []byte) uint32 {
 	return fold(s)
 }
 
-// checksum is the Internet checksum of b, computed afresh.
-func checksum(b []byte) uint16 { return ^uint16(sum16(b)) }
+// Checksum is the Internet checksum of b, computed afresh.
+func Checksum(b []byte) uint16 { return ^uint16(Sum(b)) }
 
-// summed tells whether the transport checksum of a packet is right, or cannot be told: a fragment's covers others.
-func summed(ip []byte) bool {
-	if fragOf(ip) != fragWhole || !headed(ip) {
+// Summed tells whether the transport checksum of a packet is right, or cannot be told: a fragment's covers others.
+func Summed(ip []byte) bool {
+	if Frag(ip) != FragWhole || !HasTransport(ip) {
 		return true
 	}
-	b, proto := transport(ip), ip[9]
+	b, proto := Transport(ip), ip[9]
 	switch proto {
-	case protoICMP:
-		return sum16(b) == 0xffff
-	case protoUDP:
+	case ICMP:
+		return Sum(b) == 0xffff
+	case UDP:
 		if binary.BigEndian.Uint16(b[6:]) == 0 {
 			return true // none: RFC 768
 		}
@@ -47,14 +47,14 @@ func summed(ip []byte) bool {
 	}
 	pseudo := append(append([]byte(nil), ip[12:20]...), 0, proto)
 	pseudo = binary.BigEndian.AppendUint16(pseudo, uint16(len(b)))
-	return sum16(append(pseudo, b...)) == 0xffff
+	return Sum(append(pseudo, b...)) == 0xffff
 }
 
-// delta is D: by how much the sum over the words of was moves when they become is.
-func delta(was, is []byte) uint32 {
+// Delta is D: by how much the sum over the words of was moves when they become is.
+func Delta(was, is []byte) uint32 {
 	var d uint32
 	for i := 0; i < len(was); i += 2 {
-		d += sum16(is[i:min(i+2, len(is))]) + 0xffff - sum16(was[i:min(i+2, len(was))])
+		d += Sum(is[i:min(i+2, len(is))]) + 0xffff - Sum(was[i:min(i+2, len(was))])
 		d = fold(d)
 	}
 	return d
@@ -76,12 +76,12 @@ func move(b []byte, at int, d uint32) {
 	}
 }
 
-// moveChecksums brings the checksums of the IP packet is, which still are those of
+// MoveChecksums brings the checksums of the IP packet is, which still are those of
 // was, up to what changed from was to is. Both may be cut short, as quoted packets are.
-func moveChecksums(was, is []byte) {
-	if !headed(is) {
-		h := headerLen(is)
-		move(is, 10, delta(was[:h], is[:h]))
+func MoveChecksums(was, is []byte) {
+	if !HasTransport(is) {
+		h := Len(is)
+		move(is, 10, Delta(was[:h], is[:h]))
 		return
 	}
 	moveQuoted(was, is)
@@ -92,27 +92,27 @@ func moveQuoted(was, is []byte) {
 	if bytes.Equal(was, is) {
 		return
 	}
-	h := headerLen(is)
-	pseudo := delta(was[12:20], is[12:20])
-	move(is, 10, delta(was[:h], is[:h]))
-	if fragOf(is) == fragLater {
+	h := Len(is)
+	pseudo := Delta(was[12:20], is[12:20])
+	move(is, 10, Delta(was[:h], is[:h]))
+	if Frag(is) == FragLater {
 		return
 	}
 	was, is, proto := was[h:], is[h:], is[9]
 	switch proto {
-	case protoTCP:
-		move(is, 16, pseudo+delta(was[:4], is[:4]))
-	case protoUDP:
+	case TCP:
+		move(is, 16, pseudo+Delta(was[:4], is[:4]))
+	case UDP:
 		if c := binary.BigEndian.Uint16(is[6:]); c != 0 {
-			if c = moved(c, pseudo+delta(was[:4], is[:4])); c == 0 {
+			if c = moved(c, pseudo+Delta(was[:4], is[:4])); c == 0 {
 				c = 0xffff
 			}
 			binary.BigEndian.PutUint16(is[6:], c)
 		}
-	case protoICMP:
-		if q := quoted(is); q != nil {
-			moveQuoted(quoted(was), q)
+	case ICMP:
+		if q := Quoted(is); q != nil {
+			moveQuoted(Quoted(was), q)
 		}
-		move(is, 2, delta(was, is))
+		move(is, 2, Delta(was, is))
 	}
 }

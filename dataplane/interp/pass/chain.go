@@ -1,0 +1,90 @@
+package pass
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// Chain is a chain's elements with their state. It is not safe for concurrent use.
+type Chain struct {
+	Graph *graph.Graph
+	// Owner is whoever runs the chain. Only elements that it has registered itself know it.
+	Owner any
+	// Trace, if set, is told every element that a packet passes.
+	Trace    func(Step)
+	elements []Element // by node
+	counts   map[string]Count
+	shared   map[sharedKey]any
+	maxSteps int // of a packet; no valid chain reaches it
+}
+
+// sharedKey names state that several elements have.
+type sharedKey struct {
+	of   reflect.Type
+	name string
+}
+
+// maxTTLs is how many values the TTL has. Between two of them a packet passes each input of an element once at most: a
+// valid chain has no other circles.
+const maxTTLs = 256
+
+// New makes the elements of a graph, with empty state.
+func New(g *graph.Graph, owner any, trace func(Step)) *Chain {
+	c := &Chain{Graph: g, Owner: owner, Trace: trace, counts: map[string]Count{}, elements: make([]Element, len(g.Nodes)), shared: map[sharedKey]any{}}
+	for i, n := range g.Nodes {
+		inputs, _ := n.Element.Ports()
+		c.maxSteps += max(inputs, 1) * maxTTLs
+		c.elements[i] = c.elementOf(&n)
+	}
+	return c
+}
+
+// Resume has the elements go on with the state of a chain's, which ends. Counters keep their values.
+func (c *Chain) Resume(before *Chain) {
+	was := map[string]Element{}
+	for name, e := range All[Element](before) {
+		was[name] = e
+	}
+	for i, n := range c.Graph.Nodes {
+		if k, ok := c.elements[i].(Keeping); ok {
+			c.elements[i] = k.Resume(was[n.Name])
+		}
+	}
+	maps.Copy(c.counts, before.counts)
+}
+
+// All are the elements of a type, or that implement an interface, by their nodes' names, in the order of nodes.
+func All[T any](c *Chain) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for i, e := range c.elements {
+			if t, ok := e.(T); ok && !yield(c.Graph.Nodes[i].Name, t) {
+				return
+			}
+		}
+	}
+}
+
+// Shared is state that several elements of the chain have under a name. The first that asks makes it.
+func Shared[T any](c *Chain, name string, empty func() *T) *T {
+	key := sharedKey{reflect.TypeFor[T](), name}
+	if c.shared[key] == nil {
+		c.shared[key] = empty()
+	}
+	return c.shared[key].(*T)
+}
+
+// AddCounter has a counter begin at 0.
+func (c *Chain) AddCounter(name string) { c.counts[name] = Count{} }
+
+// Counters are the values of the chain's counters: of every Counter by its
+// node's name, of every counting rule by the rule's.
+func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
+
+// NewRun begins the passage of a frame. owner is what whoever runs the chain has for elements that it has registered itself.
+func (c *Chain) NewRun(now time.Duration, owner any) *Run {
+	return &Run{Now: now, Owner: owner, c: c}
+}
