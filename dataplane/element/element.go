@@ -1,7 +1,7 @@
 // Package element is the library of packet processing elements that every
 // network function is lowered to (SNF's processing units). An element here is
 // data: what it reads, writes and keeps. Its meaning is written twice and
-// independently, in dataplane/interp (on bytes) and in dataplane/synth (on sets).
+// independently, in the oracle (dataplane/interp, on bytes) and in dataplane/synth (on sets).
 package element
 
 import (

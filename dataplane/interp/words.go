@@ -1,6 +1,11 @@
 package interp
 
-import "github.com/sinter-nfv/sinter/dataplane/interp/pass"
+import (
+	// Whoever runs a chain has the elements of all functions.
+	_ "github.com/sinter-nfv/sinter/dataplane/module/all/oracle"
+
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+)
 
 // The words of the framework that callers need, too.
 type (

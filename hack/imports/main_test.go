@@ -126,6 +126,18 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 			"dataplane/interp/planted.go", "package interp\n\nimport _ \"" + own + "dataplane/module/napt/rules\"\n",
 			"dataplane/interp depends on dataplane/module/napt/rules: the oracle shares no code with what it judges",
 		},
+		"a module's oracle imports its rules": {
+			"dataplane/module/limiter/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
+			"dataplane/module/limiter/oracle depends on dataplane/module/limiter/rules: the oracle shares no code with what it judges",
+		},
+		"the oracle's framework imports rules": {
+			"dataplane/interp/pass/planted.go", "package pass\n\nimport _ \"" + own + "dataplane/program/rule\"\n",
+			"dataplane/interp/pass depends on dataplane/program/rule: the oracle shares no code with what it judges",
+		},
+		"rules import the oracle's helpers": {
+			"dataplane/module/monitor/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/interp/flow\"\n",
+			"dataplane/module/monitor/rules depends on dataplane/interp/flow: rules are of programs, not of chains",
+		},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -20,7 +21,7 @@ import (
 //	SINTER_SEED=17 go test ./test/differential -run 'TestLimiters.*/^17$' -v
 func TestLimitersDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
-	var sum interp.Colours
+	var sum limiter.Colours
 	compared := 0
 	for seed := range seeds(t, "SINTER_LIMITS", scale(12, 6)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestLimitersDoWhatTheUnmergedChainDoes(t *testing.T) {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
-			for _, c := range interp.ColoursOf(r.oracle.Chain) {
+			for _, c := range limiter.ColoursOf(r.oracle.Chain) {
 				add := func(to *interp.Count, n interp.Count) { to.Packets, to.Bytes = to.Packets+n.Packets, to.Bytes+n.Bytes }
 				add(&sum.Green, c.Green)
 				add(&sum.Yellow, c.Yellow)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -43,7 +44,7 @@ func (m *model) level(s *shot, table uint32, t *programpb.Meter) *level {
 	l := m.meters[key]
 	if l == nil {
 		if t.GetSubscribers() != nil {
-			m.subscribers = append(m.subscribers, interp.Subscriber{Meter: m.p.GetTables()[table].GetName(), New: packets.Addr(key[1]), Old: m.makeRoom(table, t)})
+			m.subscribers = append(m.subscribers, limiter.Subscriber{Meter: m.p.GetTables()[table].GetName(), New: packets.Addr(key[1]), Old: m.makeRoom(table, t)})
 		}
 		l = &level{rational(t.GetBurst()), rational(t.GetExcessBurst()), m.now}
 		m.meters[key] = l
@@ -134,7 +135,7 @@ func (m *model) measure(s *shot, table uint32) (drop string) {
 
 // compareColours notes where meters counted otherwise than the oracle's.
 func (r *rig) compareColours(stats *controlpb.Stats, note func(what string, want, seen any)) {
-	colours := interp.ColoursOf(r.oracle.Chain)
+	colours := limiter.ColoursOf(r.oracle.Chain)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() == nil {
 			continue
@@ -153,6 +154,6 @@ func (r *rig) compareColours(stats *controlpb.Stats, note func(what string, want
 		delete(colours, t.GetName())
 	}
 	for name, c := range colours {
-		note("colours of "+name+", which the program has not", interp.Colours{}, c)
+		note("colours of "+name+", which the program has not", limiter.Colours{}, c)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
@@ -263,16 +264,16 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 // subscribed adds a subscriber that a meter made, or one that it ended to make room for the next.
 func subscribed(list []interp.Told, meter string, at netip.Addr, made bool) []interp.Told {
 	if !made {
-		return append(list, interp.Subscriber{Meter: meter, Old: at})
+		return append(list, limiter.Subscriber{Meter: meter, Old: at})
 	}
 	if n := len(list); n > 0 {
-		if last, ok := list[n-1].(interp.Subscriber); ok && last.Meter == meter && !last.New.IsValid() {
+		if last, ok := list[n-1].(limiter.Subscriber); ok && last.Meter == meter && !last.New.IsValid() {
 			last.New = at
 			list[n-1] = last
 			return list
 		}
 	}
-	return append(list, interp.Subscriber{Meter: meter, New: at})
+	return append(list, limiter.Subscriber{Meter: meter, New: at})
 }
 
 // naptsOf are the NAPTs of a run, in their order; nil: it is a balancer's.

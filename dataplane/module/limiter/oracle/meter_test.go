@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"bytes"
@@ -14,8 +14,10 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
+	"github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
 )
 
 // sized is a packet of so many bytes of IP.
@@ -160,7 +162,7 @@ func TestAMeterColoursPackets(t *testing.T) {
 	maps.Copy(cases, otherMeters)
 	for name, k := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, now := New(testbed.OneElement(marking(k.meter)), Options{}), testbed.Seconds(1)
+			c, now := interp.New(testbed.OneElement(marking(k.meter)), interp.Options{}), testbed.Seconds(1)
 			for i, p := range k.packets {
 				now += p.pause
 				if got := colourOf(c.Process(now, testbed.Inside, p.frame(), nil)); got != p.want {
@@ -173,7 +175,7 @@ func TestAMeterColoursPackets(t *testing.T) {
 
 func TestAMeterMarksThePacketAndItsChecksum(t *testing.T) {
 	m := element.Meter{Packets: true, Rate: 1, Burst: 1, Red: element.MeterAction{Mark: true, DSCP: 46}}
-	c := New(testbed.OneElement(m), Options{})
+	c := interp.New(testbed.OneElement(m), interp.Options{})
 	p := testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 6, Payload: []byte("x")}
 	frame := p.Frame() // those of this file have 46
 	testbed.SetDSCP(frame, 0)
@@ -200,7 +202,7 @@ func TestAMeterTellsSubscribersApart(t *testing.T) {
 		"by the first bit, if need": {element.Subscribers{PrefixLen: 1, Max: 2}, []string{"10.0.0.2", "99.0.0.3", "128.0.0.4"}, nil, "green red green"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: k.of})), Options{})
+			c := interp.New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: k.of})), interp.Options{})
 			var got []string
 			for i := range max(len(k.src), len(k.dst)) {
 				p := testbed.Packet{}
@@ -220,7 +222,7 @@ func TestAMeterTellsSubscribersApart(t *testing.T) {
 }
 
 func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
-	c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 2, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), Options{})
+	c := interp.New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 2, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), interp.Options{})
 	at := func(s float64, src string) string {
 		return colourOf(c.Process(testbed.Seconds(s), testbed.Inside, testbed.Packet{Src: src}.Frame(), nil))
 	}
@@ -234,9 +236,9 @@ func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
 }
 
 func TestTheSubscriberEndsThatTheEngineEnds(t *testing.T) {
-	made := func(src string) pass.Told { return Subscriber{Meter: "f/e", New: testbed.Addr(src)} }
+	made := func(src string) pass.Told { return oracle.Subscriber{Meter: "f/e", New: testbed.Addr(src)} }
 	instead := func(src, old string) pass.Told {
-		return Subscriber{Meter: "f/e", New: testbed.Addr(src), Old: testbed.Addr(old)}
+		return oracle.Subscriber{Meter: "f/e", New: testbed.Addr(src), Old: testbed.Addr(old)}
 	}
 	for name, k := range map[string]struct {
 		told  []pass.Told // for the third subscriber of two that may be
@@ -249,17 +251,17 @@ func TestTheSubscriberEndsThatTheEngineEnds(t *testing.T) {
 		"another one is made as well": {[]pass.Told{instead("10.0.0.4", "10.0.0.2"), made("10.0.0.5")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), Options{})
-			run := func(now time.Duration, src string, told ...pass.Told) []Mismatch {
+			c := interp.New(testbed.OneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}})), interp.Options{})
+			run := func(now time.Duration, src string, told ...pass.Told) []interp.Mismatch {
 				frame := testbed.Packet{Src: src}.Frame()
-				_, diff := c.ProcessAgainst(now, testbed.Inside, frame, Seen{Result: c.Peek(now, testbed.Inside, frame, nil), Told: told})
+				_, diff := c.ProcessAgainst(now, testbed.Inside, frame, interp.Seen{Result: c.Peek(now, testbed.Inside, frame, nil), Told: told})
 				return diff
 			}
 			if diff := append(run(0, "10.0.0.2", made("10.0.0.2")), run(1, "10.0.0.3", made("10.0.0.3"))...); len(diff) > 0 {
 				t.Fatal(diff)
 			}
 			diff := run(2, "10.0.0.4", k.told...)
-			if found := slices.ContainsFunc(diff, func(m Mismatch) bool { return m.Kind == MismatchChoice }); found != k.wrong {
+			if found := slices.ContainsFunc(diff, func(m interp.Mismatch) bool { return m.Kind == interp.MismatchChoice }); found != k.wrong {
 				t.Fatalf("mismatches are %v, want one of the choice: %t", diff, k.wrong)
 			}
 			if k.wrong {
@@ -280,14 +282,14 @@ func TestTokensAreTakenWhateverBecomesOfThePacket(t *testing.T) {
 	cls := b.Add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
 	b.Line(m, cls)
 	b.Wire(cls, 1, b.Add("f/drop", element.Discard{Reason: "later"}), 0)
-	c := New(&b.Graph, Options{})
+	c := interp.New(&b.Graph, interp.Options{})
 	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil), "later")
 	c.Peek(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), func(pass.Step) {}) // which takes none
 	if got := colourOf(c.Process(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), nil)); got != "green" {
 		t.Errorf("the second packet is %s, want green", got)
 	}
 	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.Packet{Sport: 9, Dport: 80}.Frame(), nil), "red")
-	if got, want := ColoursOf(c.Chain)["f/m"], (Colours{Green: pass.Count{Packets: 2, Bytes: 70}, Red: pass.Count{Packets: 1, Bytes: 35}}); got != want {
+	if got, want := oracle.ColoursOf(c.Chain)["f/m"], (oracle.Colours{Green: pass.Count{Packets: 2, Bytes: 70}, Red: pass.Count{Packets: 1, Bytes: 35}}); got != want {
 		t.Errorf("colours are %+v, want %+v", got, want)
 	}
 }
@@ -299,7 +301,7 @@ func TestBothSidesOfAMeterShareItsBuckets(t *testing.T) {
 	b.Wire(b.In(testbed.Outside), 0, m, 1)
 	b.Wire(m, 0, b.Out(testbed.Inside), 0)
 	b.Wire(m, 1, b.Out(testbed.Outside), 0)
-	c := New(&b.Graph, Options{})
+	c := interp.New(&b.Graph, interp.Options{})
 	if r := c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != testbed.Outside {
 		t.Errorf("from inside: %+v, want it sent outside", r)
 	}
@@ -332,9 +334,9 @@ func TestAChangedChainKeepsTheTokensOfItsMeters(t *testing.T) {
 		"with subscribers": {func(m *element.Meter) { m.Subscribers = element.Subscribers{PrefixLen: 32, Max: 9} }, "green"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(after(func(*element.Meter) {}), Options{})
+			c := interp.New(after(func(*element.Meter) {}), interp.Options{})
 			c.Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil)
-			if got := colourOf(c.Continue(after(k.change), Options{}).Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil)); got != k.want {
+			if got := colourOf(c.Continue(after(k.change), interp.Options{}).Process(0, testbed.Inside, testbed.Packet{}.Frame(), nil)); got != k.want {
 				t.Errorf("got %s, want %s", got, k.want)
 			}
 		})

@@ -1,4 +1,5 @@
-package interp
+// Package oracle has the meaning of rate limiters: meters with their token buckets.
+package oracle
 
 import (
 	"encoding/binary"
