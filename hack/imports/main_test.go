@@ -130,13 +130,29 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 			"dataplane/module/limiter/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
 			"dataplane/module/limiter/oracle depends on dataplane/module/limiter/rules: the oracle shares no code with what it judges",
 		},
+		"a module's oracle imports programs": {
+			"dataplane/module/firewall/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/program/programpb\"\n",
+			"dataplane/module/firewall/oracle depends on dataplane/program/programpb: the oracle shares no code with what it judges",
+		},
+		"a module's oracle imports the synthesizer's helpers": {
+			"dataplane/module/balancer/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/synth/expression\"\n",
+			"dataplane/module/balancer/oracle depends on dataplane/synth/expression: the oracle shares no code with what it judges",
+		},
 		"the oracle's framework imports rules": {
 			"dataplane/interp/pass/planted.go", "package pass\n\nimport _ \"" + own + "dataplane/program/rule\"\n",
 			"dataplane/interp/pass depends on dataplane/program/rule: the oracle shares no code with what it judges",
 		},
+		"the synthesizer imports a module's oracle": {
+			"dataplane/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/inspect/oracle\"\n",
+			"dataplane/synth depends on dataplane/module/inspect/oracle: the oracle shares no code with what it judges",
+		},
 		"rules import the oracle's helpers": {
 			"dataplane/module/monitor/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/interp/flow\"\n",
 			"dataplane/module/monitor/rules depends on dataplane/interp/flow: rules are of programs, not of chains",
+		},
+		"a module's oracle imports another module's": {
+			"dataplane/module/monitor/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/inspect/oracle\"\n",
+			"dataplane/module/monitor/oracle imports dataplane/module/inspect/oracle: modules do not see each other",
 		},
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -102,7 +103,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	spare := map[key]int{}
 	last := map[string]bool{}
-	flows := interp.FlowsOf(r.oracle.Chain, now)
+	flows := firewall.FlowsOf(r.oracle.Chain, now)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() != nil || t.GetInspector() != nil {
 			continue

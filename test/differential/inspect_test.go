@@ -16,7 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
-	"github.com/sinter-nfv/sinter/dataplane/interp"
+	inspect "github.com/sinter-nfv/sinter/dataplane/module/inspect/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -41,7 +41,7 @@ func TestInspectionsDoWhatTheUnmergedChainDoes(t *testing.T) {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
-			for _, i := range interp.InspectionsOf(r.oracle.Chain) {
+			for _, i := range inspect.InspectionsOf(r.oracle.Chain) {
 				looked += i.Packets
 				for n := range maps.Values(i.Rules) {
 					matched += n
@@ -553,13 +553,13 @@ func askedFor(message []byte) []byte {
 
 // compareInspections notes where inspectors counted otherwise than the oracle's.
 func (r *rig) compareInspections(stats *controlpb.Stats, note func(what string, want, seen any)) {
-	inspected := interp.InspectionsOf(r.oracle.Chain)
+	inspected := inspect.InspectionsOf(r.oracle.Chain)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetInspector() == nil {
 			continue
 		}
 		of := stats.GetTables()[i].GetInspector()
-		want, seen := inspected[t.GetName()], interp.Inspected{Packets: of.GetPackets(), Bytes: of.GetBytes(), Rules: map[string]uint64{}}
+		want, seen := inspected[t.GetName()], inspect.Inspected{Packets: of.GetPackets(), Bytes: of.GetBytes(), Rules: map[string]uint64{}}
 		for _, rule := range of.GetRules() {
 			if rule.GetPackets() > 0 {
 				seen.Rules[rule.GetName()] = rule.GetPackets()

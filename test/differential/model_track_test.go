@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/interp"
+	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -141,7 +141,7 @@ func (m *model) flows(table uint32) (n int) {
 }
 
 // compareFlows notes which flows of the oracle the engine does not follow, or in another state.
-func (r *rig) compareFlows(flows []interp.Flow, table string, seen []*programpb.Session) (diff []string) {
+func (r *rig) compareFlows(flows []firewall.Flow, table string, seen []*programpb.Session) (diff []string) {
 	type key struct {
 		proto    uint32
 		from, to netip.AddrPort

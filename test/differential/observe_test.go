@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/flows"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	monitor "github.com/sinter-nfv/sinter/dataplane/module/monitor/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -39,7 +40,7 @@ func (r *rig) compareObserved(ctx context.Context, now time.Duration, note func(
 			return r.engine.died(err)
 		}
 		var want interp.Count
-		for _, n := range interp.ObservedBy(r.oracle.Chain, o.GetName()) {
+		for _, n := range monitor.ObservedBy(r.oracle.Chain, o.GetName()) {
 			want.Packets, want.Bytes = want.Packets+n.Packets, want.Bytes+n.Bytes
 		}
 		seen := interp.Count{Packets: stats.GetObservation().GetPackets(), Bytes: stats.GetObservation().GetBytes()}
@@ -127,17 +128,17 @@ func compareTops(t *testing.T, r *rig, name string, exact bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, by := range []func(interp.Observed) flows.Row{
-		func(o interp.Observed) flows.Row {
+	for i, by := range []func(monitor.Observed) flows.Row{
+		func(o monitor.Observed) flows.Row {
 			return flows.Row{Source: host(o.Src), Destination: host(o.Dst), Protocol: o.Proto, SourcePort: o.Src.Port(), DestinationPort: o.Dst.Port()}
 		},
-		func(o interp.Observed) flows.Row { return flows.Row{Source: host(o.Src)} },
-		func(o interp.Observed) flows.Row {
+		func(o monitor.Observed) flows.Row { return flows.Row{Source: host(o.Src)} },
+		func(o monitor.Observed) flows.Row {
 			return flows.Row{Destination: netip.PrefixFrom(o.Dst.Addr(), 24).Masked()}
 		},
 	} {
 		want := map[flows.Row]interp.Count{}
-		for o, n := range interp.ObservedBy(r.oracle.Chain, name) {
+		for o, n := range monitor.ObservedBy(r.oracle.Chain, name) {
 			k := by(o)
 			want[k] = interp.Count{Packets: want[k].Packets + n.Packets, Bytes: want[k].Bytes + n.Bytes}
 		}
@@ -174,7 +175,7 @@ func (p *pair) observes(want uint64) {
 		p.Error(err)
 	}
 	var all uint64
-	for _, n := range interp.ObservedBy(p.r.oracle.Chain, "mon") {
+	for _, n := range monitor.ObservedBy(p.r.oracle.Chain, "mon") {
 		all += n.Packets
 	}
 	if all != want {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sinter-nfv/sinter/dataplane/interp"
+	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -30,7 +30,7 @@ func TestStatefulFirewallsDoWhatTheUnmergedChainDoes(t *testing.T) {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
-			for _, f := range interp.FlowsOf(r.oracle.Chain, 0) {
+			for _, f := range firewall.FlowsOf(r.oracle.Chain, 0) {
 				states[f.State]++
 			}
 		})
@@ -74,7 +74,7 @@ func TestAFloodOfOpeningsLeavesWhatIsEstablishedAndNoMoreThanItsBound(t *testing
 		p.send("inside", syn)
 	}
 	states := map[string]int{}
-	for _, f := range interp.FlowsOf(p.r.oracle.Chain, p.now) {
+	for _, f := range firewall.FlowsOf(p.r.oracle.Chain, p.now) {
 		states[f.State]++
 	}
 	if states["established"] != 1 || states["opening"] > bound || states["opening"] < bound*9/10 {

@@ -38,7 +38,7 @@ static uint32_t sum_of_entries(void)
 	return h;
 }
 
-/* The vectors of the oracle's test (interp/balancer_test.go). */
+/* The vectors of the oracle's test (module/balancer/oracle/maglev_test.go). */
 static void tables_are_those_of_the_vectors(void **state)
 {
 	static const struct {

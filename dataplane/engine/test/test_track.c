@@ -307,7 +307,7 @@ static bool fits(const struct sn_session *s, bool is_return, uint8_t flags, uint
 	return sn_window_fits(s, tcp, length, is_return);
 }
 
-/* The oracle's test has all rules (interp/tcpwindow_test.go); here they survive a journey. */
+/* The oracle's test has all rules (module/firewall/oracle/window_test.go); here they survive a journey. */
 static void a_flow_that_is_checked_travels(void **state)
 {
 	struct sn_flow f = numbered(1, SN_TCP);

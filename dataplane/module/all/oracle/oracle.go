@@ -3,5 +3,9 @@
 package oracle
 
 import (
+	_ "github.com/sinter-nfv/sinter/dataplane/module/balancer/oracle"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/oracle"
 )

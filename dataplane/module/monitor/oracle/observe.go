@@ -1,4 +1,5 @@
-package interp
+// Package oracle has the meaning of monitors: what observations have seen of flows.
+package oracle
 
 import (
 	"encoding/binary"

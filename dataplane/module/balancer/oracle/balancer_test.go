@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"net/netip"
@@ -8,9 +8,11 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/header"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
+	"github.com/sinter-nfv/sinter/dataplane/module/balancer/oracle"
 )
 
 // serving is clients (inside) ⇄ balancer ⇄ backends (outside); the virtual address is 198.51.100.1.
@@ -47,7 +49,7 @@ func TestAFlowGoesToItsBackendAndBack(t *testing.T) {
 		there, balanced, reply, unbalanced testbed.Packet
 	}{
 		"UDP": {
-			BackendsOf(1)[0], testbed.UDP(1000, 53),
+			oracle.BackendsOf(1)[0], testbed.UDP(1000, 53),
 			testbed.Packet{Dst: "198.51.100.11", Sport: 1000, Dport: 53},
 			testbed.UDP(53, 1000),
 			testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1000},
@@ -61,7 +63,7 @@ func TestAFlowGoesToItsBackendAndBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(&served(serving(k.backend)).Graph, Options{})
+			c := interp.New(&served(serving(k.backend)).Graph, interp.Options{})
 			testbed.Want(t, c.Process(0, testbed.Inside, k.there.Frame(), nil), testbed.Sent(k.balanced))
 			k.reply = testbed.Back(k.reply, "10.0.0.2")
 			k.reply.Src = "198.51.100.11"
@@ -75,14 +77,14 @@ func TestAFlowGoesToItsBackendAndBack(t *testing.T) {
 }
 
 func TestAKnownFlowStaysWhereItIsUntilItsBackendIsGone(t *testing.T) {
-	b := BackendsOf(1, 1, 1)
-	c := New(&served(serving(b...)).Graph, Options{})
+	b := oracle.BackendsOf(1, 1, 1)
+	c := interp.New(&served(serving(b...)).Graph, interp.Options{})
 	first := map[uint16]string{}
 	for port := range uint16(50) {
 		first[port] = backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(1000+port, 53).Frame(), nil))
 	}
-	b = BackendsOf(1, 0, 1) // drained
-	c = c.Continue(&served(serving(b...)).Graph, Options{})
+	b = oracle.BackendsOf(1, 0, 1) // drained
+	c = c.Continue(&served(serving(b...)).Graph, interp.Options{})
 	for port := range uint16(50) {
 		if got := backendOf(t, c.Process(time.Second, testbed.Inside, testbed.UDP(1000+port, 53).Frame(), nil)); got != first[port] {
 			t.Errorf("drained: port %d went to %s, now to %s", 1000+port, first[port], got)
@@ -92,7 +94,7 @@ func TestAKnownFlowStaysWhereItIsUntilItsBackendIsGone(t *testing.T) {
 		}
 	}
 	b = []element.Backend{b[0], b[2]}
-	c = c.Continue(&served(serving(b...)).Graph, Options{})
+	c = c.Continue(&served(serving(b...)).Graph, interp.Options{})
 	for port := range uint16(50) {
 		got := backendOf(t, c.Process(2*time.Second, testbed.Inside, testbed.UDP(1000+port, 53).Frame(), nil))
 		if got != first[port] && first[port] != "198.51.100.12" || got == "198.51.100.12" {
@@ -102,11 +104,11 @@ func TestAKnownFlowStaysWhereItIsUntilItsBackendIsGone(t *testing.T) {
 }
 
 func TestWhatFindsNoBackendOrNoRoomIsDropped(t *testing.T) {
-	c := New(&served(serving(BackendsOf(0, 0)...)).Graph, Options{})
+	c := interp.New(&served(serving(oracle.BackendsOf(0, 0)...)).Graph, interp.Options{})
 	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil), "no-backend")
-	one := serving(BackendsOf(1)...)
+	one := serving(oracle.BackendsOf(1)...)
 	one.MaxSessions = 1
-	c = New(&served(one).Graph, Options{})
+	c = interp.New(&served(one).Graph, interp.Options{})
 	backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
 	testbed.Dropped(t, c.Process(20*time.Second, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil), "full")
 	backendOf(t, c.Process(20*time.Second+1, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil))
@@ -114,22 +116,22 @@ func TestWhatFindsNoBackendOrNoRoomIsDropped(t *testing.T) {
 
 // TestTwoServicesDoNotSendOneClientsPortToOneBackend: replies would not tell which service they come from.
 func TestTwoServicesDoNotSendOneClientsPortToOneBackend(t *testing.T) {
-	c := New(&served(serving(BackendsOf(1, 1)...)).Graph, Options{})
+	c := interp.New(&served(serving(oracle.BackendsOf(1, 1)...)).Graph, interp.Options{})
 	a := backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
 	second := testbed.UDP(1000, 53)
 	second.Dst = "198.51.100.2"
 	if b := backendOf(t, c.Process(0, testbed.Inside, second.Frame(), nil)); a == b {
 		t.Errorf("both went to %s", a)
 	}
-	c = New(&served(serving(BackendsOf(1)...)).Graph, Options{})
+	c = interp.New(&served(serving(oracle.BackendsOf(1)...)).Graph, interp.Options{})
 	backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
 	testbed.Dropped(t, c.Process(0, testbed.Inside, second.Frame(), nil), "full")
 }
 
 func TestAClientsFlowsGoToOneBackendIfItTells(t *testing.T) {
-	e := serving(BackendsOf(1, 1, 1, 1, 1)...)
+	e := serving(oracle.BackendsOf(1, 1, 1, 1, 1)...)
 	e.ByClient = true
-	c := New(&served(e).Graph, Options{})
+	c := interp.New(&served(e).Graph, interp.Options{})
 	first := backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil))
 	for port := range uint16(50) {
 		if got := backendOf(t, c.Process(0, testbed.Inside, testbed.UDP(2000+port, 80).Frame(), nil)); got != first {
@@ -139,7 +141,7 @@ func TestAClientsFlowsGoToOneBackendIfItTells(t *testing.T) {
 }
 
 func TestErrorsAboutBalancedPacketsAreTranslated(t *testing.T) {
-	c := New(&served(serving(BackendsOf(1)...)).Graph, Options{})
+	c := interp.New(&served(serving(oracle.BackendsOf(1)...)).Graph, interp.Options{})
 	there, balanced := testbed.UDP(1000, 53), testbed.Packet{Dst: "198.51.100.11", Sport: 1000, Dport: 53}
 	testbed.Want(t, c.Process(0, testbed.Inside, there.Frame(), nil), testbed.Sent(balanced))
 	// A backend's port is closed.
@@ -159,7 +161,7 @@ func TestErrorsAboutBalancedPacketsAreTranslated(t *testing.T) {
 }
 
 func TestABalancerMayEndAnOpeningThatNoBackendAnsweredAndNoOtherSession(t *testing.T) {
-	c := New(&served(serving(BackendsOf(1)...)).Graph, Options{})
+	c := interp.New(&served(serving(oracle.BackendsOf(1)...)).Graph, interp.Options{})
 	syn := testbed.Packet{Proto: 6, Sport: 1000, Dport: 80, Flags: "S"}
 	backendOf(t, c.Process(0, testbed.Inside, syn.Frame(), nil))
 	b := pass.Binding{Node: "lb", Proto: 6, Inside: testbed.AddrPort("198.51.100.11:80"), Remote: testbed.AddrPort("10.0.0.2:1000")}
@@ -186,9 +188,9 @@ func hopOf(t *testing.T, r pass.Result, there testbed.Packet) string {
 func TestADirectBalancerChoosesTheNextHopAlone(t *testing.T) {
 	for name, stateless := range map[string]bool{"with sessions": false, "stateless": true} {
 		t.Run(name, func(t *testing.T) {
-			e := serving(BackendsOf(1, 1)...)
+			e := serving(oracle.BackendsOf(1, 1)...)
 			e.Direct, e.Stateless = true, stateless
-			c := New(&served(e).Graph, Options{})
+			c := interp.New(&served(e).Graph, interp.Options{})
 			there := testbed.UDP(1000, 53)
 			there.Dst = "198.51.100.1"
 			first := hopOf(t, c.Process(0, testbed.Inside, there.Frame(), nil), there)
@@ -205,11 +207,11 @@ func TestADirectBalancerChoosesTheNextHopAlone(t *testing.T) {
 				t.Errorf("there are %d sessions", n)
 			}
 			// Known flows stay; without sessions the table tells.
-			e.Backends = BackendsOf(1, 0)
+			e.Backends = oracle.BackendsOf(1, 0)
 			if first == "198.51.100.11" {
-				e.Backends = BackendsOf(0, 1)
+				e.Backends = oracle.BackendsOf(0, 1)
 			}
-			c = c.Continue(&served(e).Graph, Options{})
+			c = c.Continue(&served(e).Graph, interp.Options{})
 			if got := hopOf(t, c.Process(1, testbed.Inside, there.Frame(), nil), there); (got == first) == stateless {
 				t.Errorf("after its backend %s is drained the flow goes by %s", first, got)
 			}
@@ -218,9 +220,9 @@ func TestADirectBalancerChoosesTheNextHopAlone(t *testing.T) {
 }
 
 func TestADirectBalancersSessionIsEstablishedByItsClient(t *testing.T) {
-	e := serving(BackendsOf(1)...)
+	e := serving(oracle.BackendsOf(1)...)
 	e.Direct = true
-	c := New(&served(e).Graph, Options{})
+	c := interp.New(&served(e).Graph, interp.Options{})
 	lives := func(after time.Duration) bool { return len(c.Sessions(after)) > 0 }
 	say := func(now time.Duration, flags string) {
 		c.Process(now, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1000, Dport: 80, Flags: flags, Window: 512}.Frame(), nil)

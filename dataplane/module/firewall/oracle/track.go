@@ -1,4 +1,5 @@
-package interp
+// Package oracle has the meaning of stateful firewalls: the state of packets, and tables of flows.
+package oracle
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"strings"
@@ -9,10 +9,12 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
 	"github.com/sinter-nfv/sinter/dataplane/interp/header"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
+	"github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 )
 
 // Timeouts of the tests' flows.
@@ -22,7 +24,7 @@ var followedTimeouts = element.Timeouts{TCP: 100 * time.Second, TCPTransitory: 2
 // ones that are refused are dropped as "denied", invalid ones as "invalid".
 type followed struct {
 	*testing.T
-	c   *Chain
+	c   *interp.Chain
 	now time.Duration
 }
 
@@ -49,7 +51,7 @@ func following(t *testing.T, change func(k *element.Tracking)) *followed {
 		b.Wire(judge, 1, denied, 0)
 		b.Wire(admit, 0, to, 0)
 	}
-	return &followed{T: t, c: New(&b.Graph, Options{})}
+	return &followed{T: t, c: interp.New(&b.Graph, interp.Options{})}
 }
 
 // sees tells what becomes of a packet from inside, or of one with its ends changed over from outside: "passes", or the reason of its drop.
@@ -83,7 +85,7 @@ func (f *followed) says(from int, flags, want string) {
 func (f *followed) is(states ...string) {
 	f.Helper()
 	var got []string
-	for _, l := range FlowsOf(f.c.Chain, f.now) {
+	for _, l := range oracle.FlowsOf(f.c.Chain, f.now) {
 		got = append(got, l.State)
 	}
 	if strings.Join(got, ",") != strings.Join(states, ",") {
@@ -129,7 +131,7 @@ func TestAConnectionThatTheOtherSideBeginsAgainIsThatSides(t *testing.T) {
 			t.Errorf("%s from %d: %s", s.flags, s.from, got)
 		}
 	}
-	if l := FlowsOf(f.c.Chain, f.now); len(l) != 1 || l[0].From != testbed.AddrPort("10.0.0.2:80") || l[0].State != "opening" {
+	if l := oracle.FlowsOf(f.c.Chain, f.now); len(l) != 1 || l[0].From != testbed.AddrPort("10.0.0.2:80") || l[0].State != "opening" {
 		t.Errorf("flows are %v, want one that 10.0.0.2:80 began", l)
 	}
 }

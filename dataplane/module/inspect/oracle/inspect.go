@@ -1,4 +1,5 @@
-package interp
+// Package oracle has the meaning of inspection: rules that look into packets, and streams.
+package oracle
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"bytes"
@@ -10,8 +10,10 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
+	"github.com/sinter-nfv/sinter/dataplane/module/inspect/oracle"
 )
 
 // dropping is an inspector with a rule of the parts, which drops as "match".
@@ -73,7 +75,7 @@ func TestAPartMatchesWhatItSays(t *testing.T) {
 		"a name of 257 bytes":                 {named("a"), dnsQuery(strings.Repeat("\x01a", 129)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(testbed.OneElement(dropping(k.part)), Options{}).Process(0, testbed.Inside, testbed.Packet{Sport: 5, Dport: 53, Payload: []byte(k.payload)}.Frame(), nil)
+			r := interp.New(testbed.OneElement(dropping(k.part)), interp.Options{}).Process(0, testbed.Inside, testbed.Packet{Sport: 5, Dport: 53, Payload: []byte(k.payload)}.Frame(), nil)
 			if got := len(r.Drops) == 1 && r.Drops[0].Reason == "match"; got != k.want || !got && len(r.Out) != 1 {
 				t.Errorf("matched: %t, want %t: %+v", got, k.want, r)
 			}
@@ -82,7 +84,7 @@ func TestAPartMatchesWhatItSays(t *testing.T) {
 }
 
 func TestAPayloadIsWhatUDPOrIPSay(t *testing.T) {
-	c := New(testbed.OneElement(dropping(text("x"))), Options{})
+	c := interp.New(testbed.OneElement(dropping(text("x"))), interp.Options{})
 	short := testbed.Packet{Sport: 5, Dport: 6, Payload: []byte("abx")}.Frame()
 	short[14+20+5]-- // UDP's length leaves the last byte out
 	if r := c.Process(0, testbed.Inside, short, nil); len(r.Out) != 1 {
@@ -98,7 +100,7 @@ func TestAPayloadIsWhatUDPOrIPSay(t *testing.T) {
 	if r := c.Process(0, testbed.Inside, header.Frame(), nil); len(r.Out) != 1 {
 		t.Errorf("in TCP's header: %+v", r)
 	}
-	for _, i := range InspectionsOf(c.Chain) {
+	for _, i := range oracle.InspectionsOf(c.Chain) {
 		if i.Packets != 4 || i.Bytes != 2+2+1+1 {
 			t.Errorf("counted %+v, want 4 packets with 6 bytes of payload", i)
 		}
@@ -109,14 +111,14 @@ func TestOfRulesThatMatchTheFirstThatDropsDecides(t *testing.T) {
 	rule := func(name, s string, a element.InspectAction) element.InspectRule {
 		return element.InspectRule{Name: name, Parts: []element.InspectPart{text(s)}, Action: a}
 	}
-	c := New(testbed.OneElement(element.Inspect{Rules: []element.InspectRule{
+	c := interp.New(testbed.OneElement(element.Inspect{Rules: []element.InspectRule{
 		rule("count", "a", element.InspectAction{}),
 		rule("mark 10", "b", element.InspectAction{Mark: true, DSCP: 10}),
 		rule("mark 20", "c", element.InspectAction{Mark: true, DSCP: 20}),
 		rule("drop 1", "d", element.InspectAction{Drop: "one"}),
 		rule("drop 2", "e", element.InspectAction{Drop: "two"}),
 		{Name: "both", Parts: []element.InspectPart{text("f"), text("g")}, Action: element.InspectAction{Drop: "both"}},
-	}}), Options{})
+	}}), interp.Options{})
 	for payload, want := range map[string]string{
 		"zzzz": "46", "a": "46", "ab": "10", "cb": "10", "c": "20", "cd": "one", "edcba": "one", "be": "two", "fa": "46", "gf": "both", "gfe": "two",
 	} {
@@ -131,7 +133,7 @@ func TestOfRulesThatMatchTheFirstThatDropsDecides(t *testing.T) {
 			t.Errorf("%q: %q, want %q", payload, got, want)
 		}
 	}
-	for _, i := range InspectionsOf(c.Chain) {
+	for _, i := range oracle.InspectionsOf(c.Chain) {
 		want := map[string]uint64{"count": 4, "mark 10": 4, "mark 20": 4, "drop 1": 2, "drop 2": 3, "both": 2}
 		if i.Packets != 11 || !maps.Equal(i.Rules, want) {
 			t.Errorf("counted %+v, want 11 packets and %v", i, want)
@@ -145,7 +147,7 @@ func TestAMarkMovesTheHeaderChecksum(t *testing.T) {
 	p := testbed.Packet{Sport: 5, Dport: 6, Payload: []byte("x")}
 	frame := p.Frame()
 	testbed.SetDSCP(frame, 0)
-	if got := testbed.Only(t, New(testbed.OneElement(e), Options{}).Process(0, testbed.Inside, frame, nil)); !bytes.Equal(got, testbed.Sent(p).Frame()) {
+	if got := testbed.Only(t, interp.New(testbed.OneElement(e), interp.Options{}).Process(0, testbed.Inside, frame, nil)); !bytes.Equal(got, testbed.Sent(p).Frame()) {
 		t.Errorf("got %x, want %x", got, testbed.Sent(p).Frame())
 	}
 }
@@ -160,11 +162,11 @@ func TestPacketsAreCountedWhateverBecomesOfThem(t *testing.T) {
 	cls := b.Add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
 	b.Line(i, cls)
 	b.Wire(cls, 1, b.Add("f/drop", element.Discard{Reason: "later"}), 0)
-	c := New(&b.Graph, Options{})
+	c := interp.New(&b.Graph, interp.Options{})
 	p := testbed.Packet{Sport: 9, Dport: 81, Payload: []byte("xyz")}
 	testbed.Dropped(t, c.Process(0, testbed.Inside, p.Frame(), nil), "later")
 	c.Peek(0, testbed.Inside, p.Frame(), func(pass.Step) {}) // which counts none
-	if got := InspectionsOf(c.Chain)["f/i"]; got.Packets != 1 || got.Bytes != 3 || got.Rules["r"] != 1 {
+	if got := oracle.InspectionsOf(c.Chain)["f/i"]; got.Packets != 1 || got.Bytes != 3 || got.Rules["r"] != 1 {
 		t.Errorf("counted %+v, want a packet of 3 bytes, which the rule matched", got)
 	}
 }
@@ -207,7 +209,7 @@ func TestStreamsAreMatchedInTheirOrder(t *testing.T) {
 			e.Rules = append(e.Rules, element.InspectRule{Name: "m", Parts: []element.InspectPart{text("mark")}, Action: element.InspectAction{Mark: true, DSCP: 10}},
 				element.InspectRule{Name: "f", Parts: []element.InspectPart{with(text("first"), func(p *element.InspectPart) { p.Depth = 5 })}, Action: element.InspectAction{Drop: "match"}})
 			e.Streams = &element.InspectStreams{Depth: 20, Max: 9, Known: 99, Timeout: testbed.Seconds(60), Full: "full"}
-			c := New(testbed.OneElement(e), Options{})
+			c := interp.New(testbed.OneElement(e), interp.Options{})
 			for i, s := range list {
 				r := c.Process(testbed.Seconds(float64(i)), testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: s.flags, Seq: s.seq, Payload: []byte(s.payload)}.Frame(), nil)
 				got := ""
@@ -263,7 +265,7 @@ func TestNamesAreReadFromStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := dropping(element.InspectPart{Buffer: k.buffer, Text: []byte("evil.example"), Depth: 12, AtEnd: true})
 			e.Streams = &element.InspectStreams{Depth: 1000, Max: 9, Known: 99, Timeout: testbed.Seconds(60), Full: "full"}
-			r := New(testbed.OneElement(e), Options{}).Process(0, testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Seq: 1, Payload: []byte(k.text)}.Frame(), nil)
+			r := interp.New(testbed.OneElement(e), interp.Options{}).Process(0, testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Seq: 1, Payload: []byte(k.text)}.Frame(), nil)
 			if got := len(r.Drops) == 1; got != k.want {
 				t.Errorf("matched: %t, want %t", got, k.want)
 			}
@@ -286,9 +288,9 @@ func TestPacketsWithoutAPayloadToAnInspectorPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := dropping(text("evil"))
 			e.Streams = k.streams
-			c := New(testbed.OneElement(e), Options{})
+			c := interp.New(testbed.OneElement(e), interp.Options{})
 			testbed.Only(t, c.Process(0, testbed.Inside, k.packet.Frame(), nil))
-			for _, i := range InspectionsOf(c.Chain) {
+			for _, i := range oracle.InspectionsOf(c.Chain) {
 				if i.Packets != 0 || i.Bytes != 0 {
 					t.Errorf("counted %+v, want nothing", i)
 				}
@@ -300,7 +302,7 @@ func TestPacketsWithoutAPayloadToAnInspectorPass(t *testing.T) {
 func TestStreamsOfTheTwoSidesAreTwo(t *testing.T) {
 	e := dropping(text("evil"))
 	e.Streams, e.TwoSided = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: testbed.Seconds(10), Full: "full"}, true
-	c := New(testbed.OneElement(e), Options{})
+	c := interp.New(testbed.OneElement(e), interp.Options{})
 	send := func(iface int, seq uint32, payload string) pass.Result {
 		return c.Process(0, iface, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: 5, Dport: 80, Flags: "A", Seq: seq, Payload: []byte(payload)}.Frame(), nil)
 	}
@@ -315,7 +317,7 @@ func TestStreamsAreForgottenAndCountedOnce(t *testing.T) {
 	e := dropping(text("evil"))
 	e.Rules[0].Action = element.InspectAction{}
 	e.Streams = &element.InspectStreams{Depth: 100, Max: 9, Known: 99, Timeout: testbed.Seconds(10), Full: "full"}
-	c := New(testbed.OneElement(e), Options{})
+	c := interp.New(testbed.OneElement(e), interp.Options{})
 	send := func(at float64, port uint16, seq uint32, payload string) {
 		testbed.Only(t, c.Process(testbed.Seconds(at), testbed.Inside, testbed.Packet{Proto: layers.IPProtocolTCP, Sport: port, Dport: 80, Flags: "A", Seq: seq, Payload: []byte(payload)}.Frame(), nil))
 	}
@@ -325,7 +327,7 @@ func TestStreamsAreForgottenAndCountedOnce(t *testing.T) {
 	send(3, 5, 8, "ev")
 	send(13, 5, 10, "il") // just in time, but it was counted
 	send(23.1, 5, 12, "evil")
-	for _, i := range InspectionsOf(c.Chain) {
+	for _, i := range oracle.InspectionsOf(c.Chain) {
 		if i.Packets != 6 || i.Rules["r"] != 3 {
 			t.Errorf("counted %+v, want 6 packets, and 3 streams that matched", i)
 		}

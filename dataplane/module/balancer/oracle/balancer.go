@@ -1,4 +1,5 @@
-package interp
+// Package oracle has the meaning of load balancers: the table of backends, and sessions.
+package oracle
 
 import (
 	"cmp"
