@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/sinter-nfv/sinter/test/free"
 )
 
 func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
@@ -61,7 +62,7 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), workers: 1, compiles: 1, compileTime: time.Minute}
+	o := options{leaderElect: true, leaderNamespace: "default", probes: free.Address(t), metrics: free.Address(t), workers: 1, compiles: 1, compileTime: time.Minute}
 	o.pods.Image = "dataplane:test"
 	mgr, err := o.manager(config)
 	if err != nil {
@@ -89,16 +90,6 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 	if text := eventually(t, metrics, reader, http.StatusOK); !strings.Contains(text, "leader_election_master_status") {
 		t.Errorf("the metrics are\n%s", text)
 	}
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // eventually asks until the answer has the status, and gives its text.

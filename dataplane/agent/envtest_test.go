@@ -3,15 +3,12 @@ package agent
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -28,7 +25,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
-	env, admin := startAPI(t)
+	env, admin := agenttest.StartAPI(t)
 	head := metav1.ObjectMeta{Namespace: "default", Name: "agent"}
 	role := &rbacv1.Role{ObjectMeta: head, Rules: rights.Agent([]string{"edge-0"}, []string{"edge-1", "edge-2"})}
 	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
@@ -109,27 +106,4 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// startAPI starts an API server that knows Sinter's kinds, and returns a client that may do everything.
-func startAPI(t *testing.T) (*envtest.Environment, client.Client) {
-	t.Helper()
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme := runtime.NewScheme()
-	_ = clientgoscheme.AddToScheme(scheme)
-	_ = v1alpha1.AddToScheme(scheme)
-	admin, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return env, admin
 }

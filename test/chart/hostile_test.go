@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/free"
 	"github.com/sinter-nfv/sinter/test/hostile"
 )
 
@@ -50,7 +51,7 @@ func TestCostlyChainsOfOneNamespaceNeitherKillTheOperatorNorKeepItFromOthers(t *
 		ours.SetName(fmt.Sprint("ours", i))
 		c.create(ours)
 		began := time.Now()
-		log := c.startOperator(freeAddress(t))
+		log := c.startOperator(free.Address(t))
 		held.Hold(t, log.process.Pid)
 		c.synthesized(log, namespace, 1+i, v1alpha1.ReasonCompiled)
 		t.Logf("the chain of another namespace is compiled after %s", time.Since(began))

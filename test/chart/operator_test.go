@@ -24,13 +24,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/test/free"
 )
 
 // The operator runs beside the API server as the account of its deployment, with the deployment's flags.
 func TestOperatorWorksWithTheRightsAndFlagsThatTheChartGives(t *testing.T) {
 	c := startCluster(t)
 	c.helm("install", "sinter", chartDir, "--set", unanswered, "--set", "metrics.reader.serviceAccounts[0].name=default,metrics.reader.serviceAccounts[0].namespace="+namespace)
-	metrics := freeAddress(t)
+	metrics := free.Address(t)
 	log := c.startOperator(metrics)
 	c.create(sampleChain(t))
 
@@ -72,7 +74,7 @@ func (c *cluster) startOperator(metrics string) *output {
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "/etc/sinter/certificate", certificates)
 	}
-	_, port, _ := net.SplitHostPort(freeAddress(c.t))
+	_, port, _ := net.SplitHostPort(free.Address(c.t))
 	args = append(args, "--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--webhook-port="+port, "--leader-election-namespace="+namespace)
 
 	binary := filepath.Join(c.t.TempDir(), "sinter-operator")
@@ -149,10 +151,13 @@ func (c *cluster) getMetrics(ctx context.Context, address, token string) (int, e
 	return response.StatusCode, response.Body.Close()
 }
 
+// patience is how long tests wait. Four costly chains are compiled one after the other, each with up to a minute of processor time.
+const patience = 4 * time.Minute
+
 // eventually waits until a thing is so.
 func (c *cluster) eventually(what string, check func(context.Context) error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
 		err := check(ctx)
@@ -165,16 +170,6 @@ func (c *cluster) eventually(what string, check func(context.Context) error) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // output is what a process has written so far.

@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -16,12 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/test/agenttest"
+	"github.com/sinter-nfv/sinter/test/free"
 	"github.com/sinter-nfv/sinter/test/hostile"
 )
 
@@ -37,7 +37,7 @@ func TestTwentyPodsSilenceNoAgentThatHasItsPodsLimits(t *testing.T) {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
 	processor, memory := hostile.NewProcessor(t, agentMillis), hostile.NewMemory(t, agentMemory)
-	admin, kubeconfig := startAPI(t)
+	env, admin := agenttest.StartAPI(t)
 	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
 	for _, o := range []client.Object{agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), agenttest.Instance("edge-1")} {
 		if err := admin.Create(t.Context(), o); err != nil {
@@ -46,7 +46,7 @@ func TestTwentyPodsSilenceNoAgentThatHasItsPodsLimits(t *testing.T) {
 	}
 	dir := agenttest.Folder(t)
 	agenttest.Start(t, filepath.Join(dir, "engine.sock"), agenttest.Quiet)
-	a := startAgent(t, dir, kubeconfig, func(pid int) { processor.Hold(t, pid); memory.Hold(t, pid) })
+	a := startAgent(t, dir, env.KubeConfig, func(pid int) { processor.Hold(t, pid); memory.Hold(t, pid) })
 	agenttest.Eventually(t, a.asks)
 
 	stop := a.attacked(t)
@@ -155,42 +155,20 @@ func (a *agent) forges(ctx context.Context, from *net.Dialer) {
 	}
 }
 
-func startAPI(t *testing.T) (admin client.Client, kubeconfig string) {
-	t.Helper()
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme := runtime.NewScheme()
-	_ = v1alpha1.AddToScheme(scheme)
-	if admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, env.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return admin, kubeconfig
-}
-
 // startAgent starts the agent's own command, which hold puts under limits before it does anything.
-func startAgent(t *testing.T, dir, kubeconfig string, hold func(pid int)) *agent {
+func startAgent(t *testing.T, dir string, credentials []byte, hold func(pid int)) *agent {
 	t.Helper()
 	program := filepath.Join(dir, "sinter-agent")
 	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/sinter-agent").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 32)), 0o600); err != nil {
-		t.Fatal(err)
+	kubeconfig, secret := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "secret")
+	for file, text := range map[string][]byte{kubeconfig: credentials, secret: bytes.Repeat([]byte("s"), 32)} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	a := &agent{free(t), free(t), free(t)}
+	a := &agent{free.Address(t), free.Address(t), free.Address(t)}
 	cmd := exec.Command(program, "run", "--folder", dir, "--instance", "edge-0", "--namespace", "default", "--node", "n", "--kubeconfig", kubeconfig,
 		"--probes-bind", a.probes, "--metrics-bind", a.metrics, "--peers-bind", a.peers, "--chain-secret", secret)
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -211,15 +189,4 @@ func startAgent(t *testing.T, dir, kubeconfig string, hold func(pid int)) *agent
 		}
 	})
 	return a
-}
-
-// free is an address that nobody listens at.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
