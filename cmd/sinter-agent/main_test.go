@@ -84,17 +84,23 @@ func TestNetworkStatusIsWaitedForAndItsAbsenceExplained(t *testing.T) {
 	}
 }
 
+// silentCluster is a kubeconfig of a cluster whose API server does not answer.
+func silentCluster(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte("{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestAnAgentThatIsStartedIsNotOfAPodThatIsBeingDrained(t *testing.T) {
 	dir := t.TempDir()
 	marker := folder(dir).draining()
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(config, []byte("{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := command(t, "run", "--folder", dir, "--kubeconfig", config, "--namespace", "default", "--instance", "edge-0",
+	c := command(t, "run", "--folder", dir, "--kubeconfig", silentCluster(t), "--namespace", "default", "--instance", "edge-0",
 		"--probes-bind", "127.0.0.1:0", "--metrics-bind", "")
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
@@ -118,6 +124,10 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"Set --instance and --namespace":                        {"run"},
 		"engine: exec: \"no-such-engine\"":                      {"exec-engine", "--workers", "1", "--interface", "in,device=net_null0", "--", "no-such-engine"},
 		"engine control socket":                                 {"probe", "--folder", t.TempDir()},
+		`"10.0.0.300": want IP addresses with commas between`:   {"run", "--instance", "i", "--namespace", "n", "--kubeconfig", silentCluster(t), "--pod-addresses", "10.0.0.300"},
+		"want addresses of the pod's interfaces: no interface has [192.0.2.77]": {
+			"run", "--instance", "i", "--namespace", "n", "--kubeconfig", silentCluster(t), "--pod-addresses", "127.0.0.1,192.0.2.77",
+		},
 	} {
 		if got := fails(t, args...); !strings.Contains(got, want) {
 			t.Errorf("%s:\n got %s\nwant %s", args, got, want)

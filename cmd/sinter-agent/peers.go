@@ -17,8 +17,8 @@ type peering struct {
 	address string
 }
 
-// open is who the pod is to them, and where they find it; both nil without a secret.
-func (p *peering) open(ctx context.Context) (*transfer.Identity, net.Listener, error) {
+// open is who the pod is to them, and where they find it, by some interfaces; both nil without a secret.
+func (p *peering) open(ctx context.Context, by []int) (*transfer.Identity, net.Listener, error) {
 	if p.secret == "" {
 		return nil, nil, nil
 	}
@@ -30,7 +30,7 @@ func (p *peering) open(ctx context.Context) (*transfer.Identity, net.Listener, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("--chain-secret %s: %w", p.secret, err)
 	}
-	listener, err := doorway.Listen(ctx, p.address)
+	listener, err := doorway.Listen(ctx, p.address, by)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--peers-bind: %w", err)
 	}

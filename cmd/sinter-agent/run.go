@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
 	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 )
 
@@ -22,6 +26,7 @@ import (
 type running struct {
 	instance                 client.ObjectKey
 	node, kubeconfig, probes string
+	addresses                string // of the pod, with commas between them
 	metrics                  metricsServer
 	balance                  bool
 	peers                    peering
@@ -43,6 +48,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	flags.BoolVar(&r.balance, "balance", true, "move shards between the engine's cores by their load")
 	flags.StringVar(&r.peers.secret, "chain-secret", "", "file with the secret of the chain's pods, which share its state; none: the pod has all of it")
 	flags.StringVar(&r.peers.address, "peers-bind", ":9443", "address at which other pods of the chain give shards")
+	flags.StringVar(&r.addresses, "pod-addresses", "", "addresses of the pod in the cluster, such as 10.0.0.7,fd00::7: what comes to the ports by interfaces without one of them is dropped (default: $POD_IPS; none: all interfaces)")
 	flags.StringVar(&r.probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
 	flags.StringVar(&r.metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
 	flags.BoolVar(&r.metrics.auth, "metrics-auth", true, "serve metrics over TLS, and only to users that the cluster allows to get /metrics")
@@ -66,7 +72,11 @@ func (r *running) run(ctx context.Context, dir folder, log logr.Logger) error {
 	if err := lifecycle.Undrain(dir.draining()); err != nil {
 		return err
 	}
-	identity, listener, err := r.peers.open(ctx)
+	by, err := facing(cmp.Or(r.addresses, os.Getenv("POD_IPS")))
+	if err != nil {
+		return err
+	}
+	identity, listener, err := r.peers.open(ctx, by)
 	if err != nil {
 		return err
 	}
@@ -86,9 +96,29 @@ func (r *running) run(ctx context.Context, dir folder, log logr.Logger) error {
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return serve(ctx, r.probes, probesLimits, a.Handler(), nil) })
-	group.Go(func() error { return r.metrics.serve(ctx, config, a.Metrics()) })
+	group.Go(func() error { return serve(ctx, r.probes, by, probesLimits, a.Handler(), nil) })
+	group.Go(func() error { return r.metrics.serve(ctx, config, by, a.Metrics()) })
 	return group.Wait()
+}
+
+// facing are the interfaces by which the cluster reaches the pod, as doorway.Listen wants them; none: the pod's addresses are not known.
+func facing(addresses string) ([]int, error) {
+	if addresses == "" {
+		return nil, nil
+	}
+	var list []netip.Addr
+	for text := range strings.SplitSeq(addresses, ",") {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("--pod-addresses, or POD_IPS, %q: want IP addresses with commas between them: %w", addresses, err)
+		}
+		list = append(list, a)
+	}
+	by, err := doorway.Facing(list)
+	if err != nil {
+		return nil, fmt.Errorf("--pod-addresses, or POD_IPS, %q: want addresses of the pod's interfaces: %w", addresses, err)
+	}
+	return by, nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

@@ -36,9 +36,9 @@ var (
 	metricsLimits = doorway.Limits{Total: 64, PerSource: 8, Rate: 1, Burst: 10, Strangers: 5}
 )
 
-// serve answers HTTP, or HTTPS with a certificate, until the context ends.
-func serve(ctx context.Context, address string, limits doorway.Limits, handler http.Handler, certificate *tls.Certificate) error {
-	open, err := doorway.Listen(ctx, address)
+// serve answers HTTP, or HTTPS with a certificate, to what comes by some interfaces, until the context ends.
+func serve(ctx context.Context, address string, by []int, limits doorway.Limits, handler http.Handler, certificate *tls.Certificate) error {
+	open, err := doorway.Listen(ctx, address, by)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ type metricsServer struct {
 	auth    bool
 }
 
-func (m *metricsServer) serve(ctx context.Context, config *rest.Config, engine prometheus.Collector) error {
+func (m *metricsServer) serve(ctx context.Context, config *rest.Config, by []int, engine prometheus.Collector) error {
 	if m.address == "" {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (m *metricsServer) serve(ctx context.Context, config *rest.Config, engine p
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
-	return serve(ctx, m.address, metricsLimits, mux, certificate)
+	return serve(ctx, m.address, by, metricsLimits, mux, certificate)
 }
 
 // selfSigned is a certificate of the pod's own: a scrape is by the pod's address, for which no authority signs. Its key is of P-256: an RSA

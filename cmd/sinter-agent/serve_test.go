@@ -28,7 +28,7 @@ func served(t *testing.T, limits doorway.Limits, certificate *tls.Certificate, a
 	for _, a := range around {
 		ok = a(ok)
 	}
-	go func() { done <- serve(ctx, address, limits, ok, certificate) }()
+	go func() { done <- serve(ctx, address, nil, limits, ok, certificate) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

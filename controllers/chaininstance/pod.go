@@ -198,7 +198,10 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 		Args:            []string{"run"},
 
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Env:                      []corev1.EnvVar{env("POD_NAME", "metadata.name"), env("POD_NAMESPACE", "metadata.namespace"), env("NODE_NAME", "spec.nodeName")},
+		Env: []corev1.EnvVar{
+			env("POD_NAME", "metadata.name"), env("POD_NAMESPACE", "metadata.namespace"), env("NODE_NAME", "spec.nodeName"),
+			env("POD_IPS", "status.podIPs"), // its ports are for the cluster, and not for the chain's networks
+		},
 		Ports: []corev1.ContainerPort{
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},

@@ -23,6 +23,7 @@ import (
 	"github.com/sinter-nfv/sinter/test/agenttest"
 	"github.com/sinter-nfv/sinter/test/free"
 	"github.com/sinter-nfv/sinter/test/hostile"
+	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
 // The limits of an agent's container (controllers/chaininstance/pod.go), and how the kubelet asks whether it is ready.
@@ -169,8 +170,9 @@ func startAgent(t *testing.T, dir string, credentials []byte, hold func(pid int)
 		}
 	}
 	a := &agent{free.Address(t), free.Address(t), free.Address(t)}
-	cmd := exec.Command(program, "run", "--folder", dir, "--instance", "edge-0", "--namespace", "default", "--node", "n", "--kubeconfig", kubeconfig,
+	args := append(lab.Contained(), program, "run", "--folder", dir, "--instance", "edge-0", "--namespace", "default", "--node", "n", "--kubeconfig", kubeconfig,
 		"--probes-bind", a.probes, "--metrics-bind", a.metrics, "--peers-bind", a.peers, "--chain-secret", secret)
+	cmd := exec.Command(args[0], args[1:]...)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,12 @@
 package doorway
 
 import (
-	"context"
 	"maps"
 	"math"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -31,7 +29,7 @@ const (
 	maxSources = 4096
 	// maxKnown is how many addresses are known.
 	maxKnown = 64
-	// shutTime is how long the kernel drops what a source sends that opened more than its rate.
+	// shutTime is how long the kernel refuses connections of a source that opened more than its rate.
 	shutTime = 10 * time.Second
 	// shutPause is how long a listener waits for further sources to be shut out, as the kernel is told of all together.
 	shutPause = 50 * time.Millisecond
@@ -45,8 +43,8 @@ type Listener struct {
 	// Expects tells whether a source is known before anybody there has shown who it is; nil: none is. It is set before Accept.
 	Expects func(source netip.Addr) bool
 
-	limits Limits
-	socket syscall.RawConn // nil: not a socket of TCP, which has no filter
+	limits  Limits
+	steered *steered // nil: not opened by Listen, so that the kernel refuses nobody
 
 	mu        sync.Mutex
 	sources   map[netip.Addr]*source
@@ -54,7 +52,7 @@ type Listener struct {
 	strangers *rate.Limiter
 	total     int
 	refused   uint64
-	shut      map[netip.Addr]time.Time // until when the kernel drops what they send
+	shut      map[netip.Addr]time.Time // until when the kernel refuses their connections
 	telling   *time.Timer              // tells the kernel; nil: nobody was ever shut out
 	soon      bool                     // whether that is in shutPause at most
 }
@@ -64,13 +62,6 @@ type source struct {
 	opened *rate.Limiter
 }
 
-// Listen listens for TCP, as Limit wants it: a socket of Multipath TCP, which is Go's default, takes no filter.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	var c net.ListenConfig
-	c.SetMultipathTCP(false)
-	return c.Listen(ctx, "tcp", address)
-}
-
 // Limit puts limits on a listener.
 func Limit(open net.Listener, limits Limits) *Listener {
 	l := &Listener{Listener: open, limits: limits, sources: map[netip.Addr]*source{}, known: map[netip.Addr]time.Time{}, shut: map[netip.Addr]time.Time{}}
@@ -78,11 +69,7 @@ func Limit(open net.Listener, limits Limits) *Listener {
 	if n := limits.Strangers; n > 0 {
 		l.strangers = rate.NewLimiter(rate.Limit(n), int(math.Ceil(n)))
 	}
-	if tcp, ok := open.(*net.TCPListener); ok {
-		if socket, err := tcp.SyscallConn(); err == nil && shorten(socket) == nil {
-			l.socket = socket
-		}
-	}
+	l.steered, _ = open.(*steered)
 	return l
 }
 
@@ -159,7 +146,7 @@ func (l *Listener) knows(from netip.Addr) bool {
 
 // shutOut has the kernel drop what a source sends.
 func (l *Listener) shutOut(from netip.Addr, now time.Time) {
-	if l.socket == nil || len(l.shut) >= maxFiltered {
+	if l.steered == nil || len(l.shut) >= maxRefused {
 		return
 	}
 	l.shut[from] = now.Add(shutTime)
@@ -180,7 +167,7 @@ func (l *Listener) tell() {
 	now := time.Now()
 	l.soon = false
 	maps.DeleteFunc(l.shut, func(_ netip.Addr, until time.Time) bool { return !until.After(now) })
-	_ = filter(l.socket, slices.Collect(maps.Keys(l.shut))) // a kernel that takes no filter leaves the work to this process
+	_ = l.steered.steer(slices.Collect(maps.Keys(l.shut))) // it was closed meanwhile
 	if len(l.shut) > 0 {
 		l.telling.Reset(slices.MinFunc(slices.Collect(maps.Values(l.shut)), time.Time.Compare).Sub(now))
 	}

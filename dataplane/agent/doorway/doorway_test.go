@@ -20,7 +20,12 @@ func open(t *testing.T, limits Limits) *door { t.Helper(); return openAt(t, "127
 
 func openAt(t *testing.T, address string, limits Limits) *door {
 	t.Helper()
-	l, err := Listen(t.Context(), address)
+	return openBy(t, address, nil, limits)
+}
+
+func openBy(t *testing.T, address string, by []int, limits Limits) *door {
+	t.Helper()
+	l, err := Listen(t.Context(), address, by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,21 +221,52 @@ func (d *door) tryFor(t *testing.T, from string, patience time.Duration) error {
 	return err
 }
 
-func TestAFilterHasRoomForAllWhomItMayShutOut(t *testing.T) {
+func TestWhatComesByOtherInterfacesIsDroppedAlsoWhileSourcesAreShutOut(t *testing.T) {
+	loopback, err := Facing(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := loopback[0] + 1000 // the index of no interface
+	limits := roomy
+	limits.Rate, limits.Burst = 0.001, 2
+	for _, tt := range []struct {
+		by    []int
+		reach bool
+	}{{loopback, true}, {[]int{none, loopback[0]}, true}, {[]int{none}, false}} {
+		d := openBy(t, "127.0.0.1:0", tt.by, limits)
+		reached := func(when string) {
+			patience := 200 * time.Millisecond
+			if tt.reach {
+				patience = 10 * time.Second
+			}
+			if err := d.tryFor(t, "127.0.0.3", patience); (err == nil) != tt.reach {
+				t.Errorf("by interfaces %v, %s: %v, want a connection: %t", tt.by, when, err, tt.reach)
+			}
+		}
+		reached("at first")
+		d.mu.Lock()
+		d.shutOut(netip.MustParseAddr("127.0.0.2"), time.Now())
+		d.mu.Unlock()
+		for deadline := time.Now().Add(5 * time.Second); !isTimeout(d.tryFor(t, "127.0.0.2", 200*time.Millisecond)); {
+			if time.Now().After(deadline) {
+				t.Fatal("a source is not shut out")
+			}
+		}
+		reached("beside a source that is shut out")
+	}
+}
+
+func TestAProgramHasRoomForAllWhomItMayShutOut(t *testing.T) {
 	var many []netip.Addr
-	for i := range maxFiltered {
+	for i := range maxRefused {
 		many = append(many, netip.AddrFrom16([16]byte{0: 0x20, 7: byte(i), 15: 1}))
 	}
-	l, err := Listen(t.Context(), "[::1]:0")
+	l, err := Listen(t.Context(), "[::1]:0", make([]int, maxInterfaces))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	socket, err := l.(*net.TCPListener).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := filter(socket, many); err != nil {
+	if err := l.(*steered).steer(many); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -44,7 +45,7 @@ type agent struct {
 
 func (a *agent) start(t *testing.T) {
 	t.Helper()
-	l, err := net.Listen("tcp", a.address)
+	l, err := doorway.Listen(t.Context(), a.address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,11 +65,16 @@ func StartEngine(t testing.TB, s *Space, binds []string, flags ...string) *Engin
 // StartEngineWith starts an engine as root with these capabilities alone ("NET_ADMIN"), as a container has them.
 func StartEngineWith(t testing.TB, s *Space, capabilities, binds []string, flags ...string) *Engine {
 	t.Helper()
+	return startEngine(t, s, Contained(capabilities...), binds, flags)
+}
+
+// Contained has the command that follows run as root with these capabilities alone, as a container has them.
+func Contained(capabilities ...string) []string {
 	bounding := "--bounding-set=-all"
 	for _, c := range capabilities {
 		bounding += ",+" + strings.ToLower(c)
 	}
-	return startEngine(t, s, []string{"setpriv", "--no-new-privs", "--inh-caps=-all", bounding}, binds, flags)
+	return []string{"setpriv", "--no-new-privs", "--inh-caps=-all", bounding}
 }
 
 func startEngine(t testing.TB, s *Space, wrapper, binds, flags []string) *Engine {
