@@ -41,5 +41,10 @@ func ChainSecretName(chain string, uid types.UID) string {
 // ChainSecretKey is the key, within the secret of a chain that shares its state, of what its pods know each other by.
 const ChainSecretKey = "secret"
 
-// PeersPort is where agents take shards of other pods.
-const PeersPort = 9443
+// Ports of agents.
+const (
+	// MetricsPort is where they serve metrics.
+	MetricsPort = 9090
+	// PeersPort is where they take shards of other pods.
+	PeersPort = 9443
+)

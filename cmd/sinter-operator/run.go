@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -28,6 +30,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
@@ -56,6 +59,8 @@ type options struct {
 	stores          []string
 	compiles        int
 	compileTime     time.Duration
+	isolation       desired.Isolation
+	metricsFrom     string
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -75,6 +80,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.policy.MaxRoutes, "max-routes", 400_000, "lines that all texts of routes have that a chain takes from ConfigMaps; 0: any number")
 	f.IntVar(&o.compiles, "concurrent-compiles", 1, "chains that are compiled at a time, one of a namespace; they share the operator's memory")
 	f.DurationVar(&o.compileTime, "compile-time", time.Minute, "processor time that a chain may take to compile")
+	f.BoolVar(&o.isolation.On, "network-policies", true, "make a NetworkPolicy for each chain: metrics alone come in to its pods, and pods of the chain where they share its state")
+	f.StringVar(&o.metricsFrom, "metrics-from", "", `peers of a NetworkPolicy that may read metrics of chains' pods, as JSON: [{"namespaceSelector": {}}] (default: all)`)
 	f.StringArrayVar(&o.stores, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; may be repeated (default: none may be read)")
 	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
@@ -91,6 +98,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if o.compileTime < time.Second {
 		return fmt.Errorf("--compile-time %s: want a second or more", o.compileTime)
+	}
+	var err error
+	if o.isolation.MetricsFrom, err = readPeers(o.metricsFrom); err != nil {
+		return fmt.Errorf("--metrics-from: %w", err)
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -114,6 +125,22 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// readPeers reads peers of a NetworkPolicy from JSON; none of an empty text.
+func readPeers(text string) (peers []networkingv1.NetworkPolicyPeer, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &peers); err != nil {
+		return nil, fmt.Errorf(`%q: want a list such as [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]: %w`, text, err)
+	}
+	for i, p := range peers {
+		if p.PodSelector == nil && p.NamespaceSelector == nil && p.IPBlock == nil {
+			return nil, fmt.Errorf("%q: peer %d is empty; give it a podSelector, a namespaceSelector or an ipBlock", text, i)
+		}
+	}
+	return peers, nil
 }
 
 func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
@@ -155,7 +182,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 	chains := &servicechain.Reconciler{
 		Stores: from, Queue: turns, Compiler: compiler,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
+		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy, Isolation: o.isolation,
 	}
 	instances := &chaininstance.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Pods: o.pods,

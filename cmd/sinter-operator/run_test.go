@@ -32,9 +32,11 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		"--no-such-flag":    "unknown flag: --no-such-flag",
 		"an argument":       `unknown command "an"`,
 		"--workers several": `invalid argument "several"`,
-		"--dataplane-image x --compile-time 10ms":               "--compile-time 10ms: want a second or more",
-		"--dataplane-image x --concurrent-compiles 0":           "--concurrent-compiles 0: want 1 or more",
-		"--dataplane-image x --store ftp://routes.example.net/": `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
+		"--dataplane-image x --compile-time 10ms":                "--compile-time 10ms: want a second or more",
+		`--dataplane-image x --metrics-from [{"namespaces":{}}]`: `--metrics-from: "[{\"namespaces\":{}}]": want a list such as`,
+		`--dataplane-image x --metrics-from [{}]`:                `--metrics-from: "[{}]": peer 0 is empty; give it a podSelector, a namespaceSelector or an ipBlock`,
+		"--dataplane-image x --concurrent-compiles 0":            "--concurrent-compiles 0: want 1 or more",
+		"--dataplane-image x --store ftp://routes.example.net/":  `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(args))

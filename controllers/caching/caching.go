@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +30,7 @@ func Options() cache.Options {
 			&rbacv1.Role{}:                  {Label: ours},
 			&rbacv1.RoleBinding{}:           {Label: ours},
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&networkingv1.NetworkPolicy{}:   {Label: ours},
 			&v1alpha1.ChainInstance{}: {Transform: trimmed(func(o any) {
 				if i, ok := o.(*v1alpha1.ChainInstance); ok {
 					dateReport(i)

@@ -57,8 +57,7 @@ const (
 	// sharedFolder has control socket, last good programs, and DPDK's files.
 	sharedFolder = "/run/sinter"
 
-	portProbes  = 8081
-	portMetrics = 9090
+	portProbes = 8081
 
 	// An engine that answers late is not dead: it builds a program, or tries a device. So a probe waits, longer in all than agent.LongestSilence;
 	// an engine that is gone, or has a core that does no rounds, fails it at once.
@@ -203,7 +202,7 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 			env("POD_IPS", "status.podIPs"), // its ports are for the cluster, and not for the chain's networks
 		},
 		Ports: []corev1.ContainerPort{
-			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: v1alpha1.MetricsPort, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       corev1.ResourceRequirements{Requests: agentResourcesOf(spec), Limits: agentResourcesOf(spec)},

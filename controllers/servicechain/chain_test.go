@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -310,7 +311,7 @@ func TestWhatAChainHasGoesWithIt(t *testing.T) {
 	chain := w.chain("edge")
 	head := metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}
 	owned := []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
+		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head}, &networkingv1.NetworkPolicy{ObjectMeta: head},
 		w.instance("edge-0"), &w.programs()[0],
 	}
 	for _, o := range owned {
@@ -338,6 +339,7 @@ func TestObjectsOfOthersAreNotAdopted(t *testing.T) {
 			ObjectMeta: head, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 		},
 		"PodDisruptionBudget": &policyv1.PodDisruptionBudget{ObjectMeta: head},
+		"NetworkPolicy":       &networkingv1.NetworkPolicy{ObjectMeta: head},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
@@ -355,7 +357,7 @@ func TestObjectsOfOthersAreNotAdopted(t *testing.T) {
 			var pods corev1.PodList
 			w.must(w.client.List(t.Context(), &pods, client.InNamespace(w.namespace)))
 			wanted := 0
-			if kind == "PodDisruptionBudget" { // pods get nothing from it
+			if kind == "PodDisruptionBudget" || kind == "NetworkPolicy" { // pods get nothing from it
 				wanted = 1
 			}
 			if len(pods.Items) != wanted {

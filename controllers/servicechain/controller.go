@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/confined"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
 	"github.com/sinter-nfv/sinter/controllers/source"
@@ -60,6 +62,8 @@ type Reconciler struct {
 	Queue *queue.Queue
 	// Compiler has limits; nil: there are none.
 	Compiler *confined.Compiler
+	// Isolation is what may reach the pods of chains.
+	Isolation desired.Isolation
 
 	// beside tells of chains that were compiled beside the workers; nil: a worker compiles, and who calls Reconcile waits.
 	beside chan event.GenericEvent
@@ -98,8 +102,9 @@ func (r *Reconciler) Judged(chain types.NamespacedName, f *v1alpha1.NetworkFunct
 // Where instances share state, their pods are found, and have a secret to know each other by. It is never read.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
-// One disruption budget per chain.
+// One disruption budget per chain, and one network policy.
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // Decisions are told as events.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -143,6 +148,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
+		Owns(&networkingv1.NetworkPolicy{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.NetworkFunction{}, handler.EnqueueRequestsFromMapFunc(r.usersOfFunction), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(ctrlsource.Channel(r.beside, &handler.EnqueueRequestForObject{})).

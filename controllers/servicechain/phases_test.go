@@ -25,11 +25,16 @@ func (w *world) failing(broken string, times int) {
 	}
 }
 
-func TestAProgramIsRolledOutThoughADisruptionBudgetCannotBeWritten(t *testing.T) {
+func TestAProgramIsRolledOutThoughABudgetOrAPolicyCannotBeWritten(t *testing.T) {
+	t.Run("a disruption budget", func(t *testing.T) { rollsOutWithout(t, "apply *v1.PodDisruptionBudget") })
+	t.Run("a network policy", func(t *testing.T) { rollsOutWithout(t, "apply *v1.NetworkPolicy") })
+}
+
+func rollsOutWithout(t *testing.T, broken string) {
 	w := newWorld(t)
 	w.node("a")
 	w.apply(edge(443))
-	w.failing("apply *v1.PodDisruptionBudget", 1)
+	w.failing(broken, 1)
 	if i := w.instance("edge-0"); i.Spec.Program != w.programs()[0].Name {
 		t.Errorf("edge-0 is to run %q, want the chain's program", i.Spec.Program)
 	}

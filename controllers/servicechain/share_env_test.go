@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -271,7 +272,7 @@ func TestAChainThatIsMadeAnewHasASecretOfItsOwn(t *testing.T) {
 	head := metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}
 	for _, o := range []client.Object{
 		w.pod("edge-0"), w.instance("edge-0"), &w.programs()[0],
-		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
+		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head}, &networkingv1.NetworkPolicy{ObjectMeta: head},
 	} {
 		w.must(w.client.Delete(t.Context(), o, client.GracePeriodSeconds(0)))
 	}

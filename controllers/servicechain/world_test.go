@@ -27,6 +27,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/networkfunction"
 	"github.com/sinter-nfv/sinter/controllers/queue"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/test/kept"
 )
@@ -63,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	w.must(c.Create(t.Context(), ns))
 	w.namespace = ns.Name
 	watched := interceptor.NewClient(c, w.cached(w.counting()))
-	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Stores: source.NewStores()}
+	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Stores: source.NewStores(), Isolation: desired.Isolation{On: true}}
 	w.instances = &chaininstance.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	w.functions = &networkfunction.Reconciler{Client: watched, Clock: w.clock, Judged: w.chains.Judged}
 	return w

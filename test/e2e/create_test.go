@@ -71,7 +71,7 @@ func TestADeletedChainLeavesNothing(t *testing.T) {
 	w := begin(t)
 	w.edge()
 	w.remove()
-	for _, kind := range []string{"chaininstances", "chainprograms", "pods", "poddisruptionbudgets", "serviceaccounts", "rolebindings"} {
+	for _, kind := range []string{"chaininstances", "chainprograms", "pods", "poddisruptionbudgets", "networkpolicies", "serviceaccounts", "rolebindings"} {
 		w.eventually("no "+kind+" are left", 30*time.Second, func() error {
 			if out := w.kubectl("get", kind, "-l", v1alpha1.LabelChain+"="+chainName, "-o", "name"); strings.TrimSpace(out) != "" {
 				return fmt.Errorf("left: %s", out)
