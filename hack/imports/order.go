@@ -22,13 +22,15 @@ var rooms = []room{
 	{"compiler", []string{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/interp/flow",
 		"dataplane/interp/header", "dataplane/interp/pass", "dataplane/module/*/oracle", "dataplane/module/*/rules", "dataplane/program", "dataplane/program/rule",
-		"dataplane/synth/...", "dataplane/tables",
+		"dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/expression", "dataplane/synth/longest", "dataplane/synth/trees",
+		"dataplane/synth/walk", "dataplane/tables",
 	}},
 	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/footprint", "dataplane/health", "dataplane/ipfix"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
 	{"tests", []string{
-		"charts", "config/...", "dataplane/interp/testbed", "dataplane/module/*/rules/examples", "dataplane/module/moduletest", "dataplane/program/rule/ruletest", "hack/...", "test/...",
+		"charts", "config/...", "dataplane/interp/testbed", "dataplane/module/*/rules/examples", "dataplane/module/moduletest", "dataplane/program/rule/ruletest", "dataplane/synth/testbed",
+		"hack/...", "test/...",
 	}},
 }
 

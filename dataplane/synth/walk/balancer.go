@@ -1,0 +1,132 @@
+package walk
+
+import (
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+func init() { Register(func(e element.Balancer) Meaning { return balancer{e} }) }
+
+type balancer struct{ element.Balancer }
+
+// What a balancer looks up: packets with ports, and ICMP errors. All else passes, also what should have ports and has none.
+var balanced = [...]headerspace.Filter{
+	Unfragmented.With(headerspace.Proto, ported),
+	Unfragmented.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(3, 11, 12)),
+}
+
+// Walk: which backend a packet gets, and whether a backend's packet is of a session, is known at run time.
+func (b balancer) Walk(w *Walker, t *Unit, at Arrival) error {
+	if b.Direct && at.Port == element.BalancerBackends {
+		return w.Follow(t, at.Node, 1-at.Port, -1)
+	}
+	var rest Ways
+	others := Everything
+	if at.Port == element.BalancerClients {
+		if err := t.ByDst(); err != nil { // is it virtual?
+			return err
+		}
+		others = others.With(headerspace.Dst, b.VirtualSet())
+	}
+	for _, f := range balanced {
+		good, decided := t.Match(f.Intersect(others))
+		if !decided {
+			return w.Undecided(t, at.Node, at.Port)
+		}
+		for i := range good.N {
+			rest.Add(*good.At(i))
+		}
+	}
+	for i := range rest.N {
+		u := w.Branch(t, *rest.At(i))
+		if !u.Reaches() {
+			continue
+		}
+		if err := b.translate(w, u, at); err != nil {
+			return err
+		}
+	}
+	return w.Follow(t, at.Node, 1-at.Port, -1)
+}
+
+// translate has the session looked up.
+func (b balancer) translate(w *Walker, t *Unit, at Arrival) error {
+	kind, address, port, to := opBalance, headerspace.Dst, headerspace.DPort, b.BackendSet()
+	if at.Port == element.BalancerBackends {
+		kind, address, port, to = opBalanceBack, headerspace.Src, headerspace.SPort, b.VirtualSet()
+	}
+	writes := map[headerspace.Field]headerspace.Set{}
+	if !b.Direct {
+		writes[address] = to.Union(t.Present(address))
+	}
+	if b.WritesPorts() {
+		writes[port] = headerspace.Range(0, 65535).Union(t.Present(port))
+	}
+	if b.Direct { // what has no flow keeps the next hop that it has
+		if err := w.SettleHop(t); err != nil {
+			return err
+		}
+	}
+	if err := w.Act(t, at.Node, Op{Kind: kind, Arg: int64(at.Node)}, b.Traits().Reads, writes); err != nil {
+		return err
+	}
+	w.Table(at.Node)
+	return w.Follow(t, at.Node, 1-at.Port, -1)
+}
+
+// Leads: from clients the destination becomes a backend's, see Redirects.
+func (b balancer) Leads(h HopTo, in int, on func(HopTo, int)) {
+	if in == element.BalancerClients && !b.Direct {
+		h = h.Without(b.VirtualSet())
+	}
+	on(h, 1-in)
+}
+
+func (b balancer) Redirects() (port int, to headerspace.Set) {
+	if b.Direct {
+		return element.BalancerBackends, headerspace.Set{}
+	}
+	return element.BalancerBackends, b.BackendSet()
+}
+
+func (b balancer) Sources() headerspace.Set {
+	if b.Direct {
+		return headerspace.Set{}
+	}
+	return b.VirtualSet()
+}
+
+var (
+	opBalance = NewOperation(Operation{
+		Write: func(e *Emitter, o Op, says *Leg) *programpb.Op {
+			says.Ops = append(says.Ops, "balance ("+e.Node(int(o.Arg)).Name+")")
+			return &programpb.Op{Op: &programpb.Op_Balance{Balance: e.Table(int(o.Arg))}}
+		},
+		Verdict: true,
+	})
+	opBalanceBack = NewOperation(Operation{
+		Write: func(e *Emitter, o Op, says *Leg) *programpb.Op {
+			says.Ops = append(says.Ops, "balance back ("+e.Node(int(o.Arg)).Name+")")
+			return &programpb.Op{Op: &programpb.Op_BalanceBack{BalanceBack: e.Table(int(o.Arg))}}
+		},
+	})
+)
+
+// Keep implements Keeping.
+func (b balancer) Keep(e *Emitter, t *programpb.StateTable) {
+	t.MaxSessions = uint32(b.MaxSessions)
+	t.Balancer = &programpb.Balancer{
+		ByClient: b.ByClient, Direct: b.Direct, Stateless: b.Stateless, TcpMs: Milliseconds(b.Timeouts.TCP), TcpTransitoryMs: Milliseconds(b.Timeouts.TCPTransitory), UdpMs: Milliseconds(b.Timeouts.UDP),
+		NoBackend: e.Drop(b.NoBackend).GetChain(), Full: e.Drop(b.Full).GetChain(), NoSession: e.Drop(b.NoSession).GetChain(),
+	}
+	t.Balancer.SlowStartMs = Milliseconds(b.SlowStart)
+	if h := b.Check; h != nil {
+		t.Balancer.Check = &programpb.HealthCheck{
+			Http: h.HTTP, Port: uint32(h.Port), IntervalMs: Milliseconds(h.Interval), TimeoutMs: Milliseconds(h.Timeout), Unhealthy: uint32(h.Unhealthy), Healthy: uint32(h.Healthy),
+		}
+	}
+	for _, k := range b.Backends {
+		t.Balancer.Backends = append(t.Balancer.Backends, &programpb.Backend{Address: IPv4(k.Addr), Port: uint32(k.Port), Weight: uint32(k.Weight)})
+	}
+}
