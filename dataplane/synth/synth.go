@@ -1,7 +1,10 @@
-// Package synth makes one packet program of a chain. How it does that is in package walk.
+// Package synth makes one packet program of a chain, with the elements of all functions. How it does that is in package walk.
 package synth
 
 import (
+	// Whoever synthesizes a chain has the elements of all functions.
+	_ "github.com/sinter-nfv/sinter/dataplane/module/all/synth"
+
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/synth/walk"
 )

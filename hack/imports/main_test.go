@@ -157,6 +157,31 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 	})
 }
 
+func TestAMeaningOnSetsThatSeesMoreThanItMayIsFound(t *testing.T) {
+	found(t, map[string]wrong{
+		"the synthesizer's framework imports the oracle's": {
+			"dataplane/synth/walk/planted.go", "package walk\n\nimport _ \"" + own + "dataplane/interp/pass\"\n",
+			"dataplane/synth/walk depends on dataplane/interp/pass: the oracle shares no code with what it judges",
+		},
+		"a module's meaning on sets imports its oracle": {
+			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/limiter/oracle\"\n",
+			"dataplane/module/limiter/synth depends on dataplane/module/limiter/oracle: the oracle shares no code with what it judges",
+		},
+		"a module's oracle imports its meaning on sets": {
+			"dataplane/module/limiter/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/limiter/synth\"\n",
+			"dataplane/module/limiter/oracle depends on dataplane/module/limiter/synth: the oracle shares no code with what it judges",
+		},
+		"a module's meaning on sets imports its rules": {
+			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
+			"dataplane/module/limiter/synth imports dataplane/module/limiter/rules: a meaning on sets is written with its framework, ",
+		},
+		"a module's meaning on sets imports the synthesizer's boxes": {
+			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/synth/boxes\"\n",
+			"dataplane/module/limiter/synth imports dataplane/synth/boxes: a meaning on sets is written with its framework, ",
+		},
+	})
+}
+
 func TestTheGraphLeavesOutWhatAnotherImportBrings(t *testing.T) {
 	got := draw([]pkg{
 		{Path: "dataplane/load", Imports: []string{"dataplane/shard"}},

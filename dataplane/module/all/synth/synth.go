@@ -1,0 +1,5 @@
+// Package synth is the one list of the modules that have a meaning on sets of packets. Package dataplane/synth imports it: whoever
+// synthesizes a chain has the elements of all functions.
+package synth
+
+import _ "github.com/sinter-nfv/sinter/dataplane/module/limiter/synth"
