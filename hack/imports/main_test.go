@@ -119,8 +119,8 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 			"dataplane/module/napt/rules depends on dataplane/graph: rules are of programs, not of chains",
 		},
 		"rules import the synthesizer's helpers": {
-			"dataplane/module/inspect/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/synth/expression\"\n",
-			"dataplane/module/inspect/rules depends on dataplane/synth/expression: rules are of programs, not of chains",
+			"dataplane/module/inspect/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/synth/trees\"\n",
+			"dataplane/module/inspect/rules depends on dataplane/synth/trees: rules are of programs, not of chains",
 		},
 		"the oracle imports rules": {
 			"dataplane/interp/planted.go", "package interp\n\nimport _ \"" + own + "dataplane/module/napt/rules\"\n",
@@ -135,8 +135,8 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 			"dataplane/module/firewall/oracle depends on dataplane/program/programpb: the oracle shares no code with what it judges",
 		},
 		"a module's oracle imports the synthesizer's helpers": {
-			"dataplane/module/balancer/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/synth/expression\"\n",
-			"dataplane/module/balancer/oracle depends on dataplane/synth/expression: the oracle shares no code with what it judges",
+			"dataplane/module/balancer/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/synth/trees\"\n",
+			"dataplane/module/balancer/oracle depends on dataplane/synth/trees: the oracle shares no code with what it judges",
 		},
 		"the oracle's framework imports rules": {
 			"dataplane/interp/pass/planted.go", "package pass\n\nimport _ \"" + own + "dataplane/program/rule\"\n",
@@ -174,6 +174,10 @@ func TestAMeaningOnSetsThatSeesMoreThanItMayIsFound(t *testing.T) {
 		"a module's meaning on sets imports its rules": {
 			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
 			"dataplane/module/limiter/synth imports dataplane/module/limiter/rules: a meaning on sets is written with its framework, ",
+		},
+		"a module's meaning on sets imports another module's": {
+			"dataplane/module/monitor/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/inspect/synth\"\n",
+			"dataplane/module/monitor/synth imports dataplane/module/inspect/synth: modules do not see each other",
 		},
 		"a module's meaning on sets imports the synthesizer's boxes": {
 			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/synth/boxes\"\n",

@@ -22,7 +22,7 @@ var rooms = []room{
 	{"compiler", []string{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/interp/flow",
 		"dataplane/interp/header", "dataplane/interp/pass", "dataplane/module/*/oracle", "dataplane/module/*/rules", "dataplane/module/*/synth/...", "dataplane/program", "dataplane/program/rule",
-		"dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/expression", "dataplane/synth/longest", "dataplane/synth/trees",
+		"dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/longest", "dataplane/synth/trees",
 		"dataplane/synth/walk", "dataplane/tables",
 	}},
 	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/footprint", "dataplane/health", "dataplane/ipfix"}},

@@ -267,6 +267,9 @@ func (e *Emitter) leg(l *leg) (*programpb.Leg, Leg) {
 	return out, info
 }
 
+// Program is what was written so far.
+func (e *Emitter) Program() *programpb.Program { return e.p }
+
 // Node is a node of the chain.
 func (e *Emitter) Node(i int) *graph.Node { return &e.w.g.Nodes[i] }
 

@@ -2,4 +2,8 @@
 // synthesizes a chain has the elements of all functions.
 package synth
 
-import _ "github.com/sinter-nfv/sinter/dataplane/module/limiter/synth"
+import (
+	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/synth"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/synth"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/synth"
+)

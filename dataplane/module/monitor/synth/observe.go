@@ -1,32 +1,34 @@
-package walk
+// Package synth has the meaning of monitors on sets of packets: operations that show packets to observations.
+package synth
 
 import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth/walk"
 )
 
-func init() { Register(func(e element.Observe) Meaning { return observe{e} }) }
+func init() { walk.Register(func(e element.Observe) walk.Meaning { return observe{e} }) }
 
 type observe struct{ element.Observe }
 
 // Walk: the packet is counted as it is here, whatever becomes of it later.
-func (o observe) Walk(w *Walker, t *Unit, at Arrival) error {
-	if err := w.Act(t, at.Node, Op{Kind: opObserve, Arg: int64(at.Node)}, o.Traits().Reads, nil); err != nil {
+func (o observe) Walk(w *walk.Walker, t *walk.Unit, at walk.Arrival) error {
+	if err := w.Act(t, at.Node, walk.Op{Kind: opObserve, Arg: int64(at.Node)}, o.Traits().Reads, nil); err != nil {
 		return err
 	}
 	return w.Follow(t, at.Node, 0, -1)
 }
 
-var opObserve = NewOperation(Operation{
-	Write: func(e *Emitter, o Op, says *Leg) *programpb.Op {
+var opObserve = walk.NewOperation(walk.Operation{
+	Write: func(e *walk.Emitter, o walk.Op, says *walk.Leg) *programpb.Op {
 		name := e.Node(int(o.Arg)).Element.(element.Observe).Name
 		says.Ops = append(says.Ops, "observe flow ("+name+")")
-		return &programpb.Op{Op: &programpb.Op_Observe{Observe: uint32(indexOf(e.p, name))}}
+		return &programpb.Op{Op: &programpb.Op_Observe{Observe: uint32(indexOf(e.Program(), name))}}
 	},
-	Key: func(e *Emitter, o Op) int64 {
-		return int64(indexOf(e.p, e.Node(int(o.Arg)).Element.(element.Observe).Name))
+	Key: func(e *walk.Emitter, o walk.Op) int64 {
+		return int64(indexOf(e.Program(), e.Node(int(o.Arg)).Element.(element.Observe).Name))
 	},
 	Lasting: true,
 })
@@ -50,7 +52,7 @@ func observationOf(o element.Observe) *programpb.Observation {
 	}
 	if x := o.Export; x != nil {
 		p.Export = &programpb.FlowExport{
-			Collector: IPv4(x.Collector.Addr()), Port: uint32(x.Collector.Port()), Sampling: uint32(x.Sampling),
+			Collector: walk.IPv4(x.Collector.Addr()), Port: uint32(x.Collector.Port()), Sampling: uint32(x.Sampling),
 			ActiveMs: uint32(x.Active.Milliseconds()), IdleMs: uint32(x.Idle.Milliseconds()),
 		}
 	}

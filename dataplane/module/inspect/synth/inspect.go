@@ -1,18 +1,20 @@
-package walk
+// Package synth has the meaning of inspection on sets of packets: an operation of the program, and its rules as expressions over bytes.
+package synth
 
 import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/inspect/synth/expression"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth/expression"
+	"github.com/sinter-nfv/sinter/dataplane/synth/walk"
 )
 
-func init() { Register(func(e element.Inspect) Meaning { return inspect{e} }) }
+func init() { walk.Register(func(e element.Inspect) walk.Meaning { return inspect{e} }) }
 
 type inspect struct{ element.Inspect }
 
 // Walk: which rules match is known at run time. The DSCP behind is then that of before, or one of the marks.
-func (i inspect) Walk(w *Walker, t *Unit, at Arrival) error {
+func (i inspect) Walk(w *walk.Walker, t *walk.Unit, at walk.Arrival) error {
 	traits := i.Traits()
 	writes := map[headerspace.Field]headerspace.Set{}
 	for _, f := range traits.Writes { // the DSCP
@@ -22,7 +24,7 @@ func (i inspect) Walk(w *Walker, t *Unit, at Arrival) error {
 	if i.fromOutside(at.Port) {
 		arg |= 1
 	}
-	if err := w.Act(t, at.Node, Op{Kind: opInspect, Arg: arg}, traits.Reads, writes); err != nil {
+	if err := w.Act(t, at.Node, walk.Op{Kind: opInspect, Arg: arg}, traits.Reads, writes); err != nil {
 		return err
 	}
 	w.Table(at.Node)
@@ -34,10 +36,10 @@ func (i inspect) fromOutside(in int) bool {
 	return i.Streams != nil && i.Streams.FromOutside != (in == 1)
 }
 
-func (i inspect) Leads(h HopTo, in int, on func(HopTo, int)) { on(h, i.Leaves(in)) }
+func (i inspect) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) { on(h, i.Leaves(in)) }
 
-var opInspect = NewOperation(Operation{
-	Write: func(e *Emitter, o Op, says *Leg) *programpb.Op {
+var opInspect = walk.NewOperation(walk.Operation{
+	Write: func(e *walk.Emitter, o walk.Op, says *walk.Leg) *programpb.Op {
 		node := int(o.Arg >> 1)
 		says.Ops = append(says.Ops, "inspect ("+e.Node(node).Name+")")
 		return &programpb.Op{Op: &programpb.Op_Inspect{Inspect: &programpb.Inspect{Table: e.Table(node), FromOutside: o.Arg&1 == 1}}}
@@ -46,12 +48,12 @@ var opInspect = NewOperation(Operation{
 })
 
 // Keep implements Keeping.
-func (i inspect) Keep(e *Emitter, t *programpb.StateTable) {
+func (i inspect) Keep(e *walk.Emitter, t *programpb.StateTable) {
 	t.Inspector = &programpb.Inspector{}
 	if s := i.Streams; s != nil {
 		t.MaxSessions = uint32(s.Known)
 		t.Inspector.Streams = &programpb.InspectStreams{
-			Depth: uint32(s.Depth), Max: uint32(s.Max), TimeoutMs: Milliseconds(s.Timeout), Full: e.Drop(s.Full).GetChain(),
+			Depth: uint32(s.Depth), Max: uint32(s.Max), TimeoutMs: walk.Milliseconds(s.Timeout), Full: e.Drop(s.Full).GetChain(),
 		}
 	}
 	for _, r := range i.Rules {
