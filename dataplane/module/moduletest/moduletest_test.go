@@ -1,6 +1,7 @@
 package moduletest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,8 +11,11 @@ func TestNamesOfFunctionsAreFoundInWords(t *testing.T) {
 		"naptTables": "napt", "Op_StateForward": "", "Leg_Track": "Track", "want a NAPT's": "NAPT", "the destination": "", "observations[%d]": "observations",
 		"MaxMeters": "Meters", "parameter": "", "nat-no-binding": "nat", "GetInspector": "Inspector",
 	} {
-		if got := strings.Join(named(text), " "); got != want {
+		if got := strings.Join(named(text, nil), " "); got != want {
 			t.Errorf("%q has %q, want %q", text, got, want)
 		}
+	}
+	if got := named("a NAPT's meter", []string{"napt"}); !slices.Equal(got, []string{"meter"}) {
+		t.Errorf("beside NAPTs, %q are named, want the meter", got)
 	}
 }

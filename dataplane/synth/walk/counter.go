@@ -61,7 +61,7 @@ func (w *Walker) tee(t *Unit, node int) error {
 	t.settle()
 	outs := w.g.Nodes[node].Out
 	rest := t.values
-	// Counted and observed once, by the first copy.
+	// Counted once, by the first copy, as is what stays done.
 	rest.counters = nil
 	rest.ops = slices.DeleteFunc(slices.Clone(rest.ops), func(o Op) bool { return operations[o.Kind].Lasting })
 	todo := make([]branch, 0, len(outs)-1+len(t.todo))

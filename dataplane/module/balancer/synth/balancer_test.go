@@ -1,4 +1,4 @@
-package walk_test
+package synth_test
 
 import (
 	"net/netip"

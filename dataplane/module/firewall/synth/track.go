@@ -1,14 +1,17 @@
-package walk
+// Package synth has the meaning of stateful firewalls on sets of packets: an outcome by which packets go on as their flow says, and an operation
+// that begins a flow.
+package synth
 
 import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth/walk"
 )
 
 func init() {
-	Register(func(e element.Track) Meaning { return track{e} })
-	Register(func(e element.Admit) Meaning { return admit{e} })
+	walk.Register(func(e element.Track) walk.Meaning { return track{e} })
+	walk.Register(func(e element.Admit) walk.Meaning { return admit{e} })
 }
 
 type track struct{ element.Track }
@@ -31,7 +34,7 @@ func tcpFlags(sets ...uint64) headerspace.Filter {
 	for _, s := range sets {
 		flags = flags.Union(headerspace.Masked(headerspace.TCPFlags, s, judged))
 	}
-	return Unfragmented.With(headerspace.Proto, headerspace.Of(6)).With(headerspace.TCPFlags, flags)
+	return walk.Unfragmented.With(headerspace.Proto, headerspace.Of(6)).With(headerspace.TCPFlags, flags)
 }
 
 const (
@@ -43,7 +46,7 @@ const (
 )
 
 func icmpTypes(types ...uint64) headerspace.Filter {
-	return Unfragmented.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(types...))
+	return walk.Unfragmented.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(types...))
 }
 
 // followed are the packets of which a flow may be told, by what they may do to it. Others are invalid.
@@ -61,14 +64,14 @@ func (k track) followed() []struct {
 		{tcpFlags(syn), tracked{opens: true, syn: true}},
 		{tcpFlags(ack, fin|ack), goOnTCP},
 		{tcpFlags(syn|ack, rst, rst|ack), goOn},
-		{Unfragmented.With(headerspace.Proto, headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(1, 6))), begin},
+		{walk.Unfragmented.With(headerspace.Proto, headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(1, 6))), begin},
 		{icmpTypes(8, 13), begin},
 		{icmpTypes(0, 14, 3, 11, 12), goOn},
 	}
 }
 
 // Walk: which state a packet has is known at run time. Each state's packets go on in a segment of their own.
-func (k track) Walk(w *Walker, t *Unit, at Arrival) error {
+func (k track) Walk(w *walk.Walker, t *walk.Unit, at walk.Arrival) error {
 	if err := w.EndRuns(t); err != nil {
 		return err
 	}
@@ -79,12 +82,12 @@ func (k track) Walk(w *Walker, t *Unit, at Arrival) error {
 			return err
 		}
 		for i := range found.N {
-			if err := w.Leaf(w.Branch(t, *found.At(i)), at.Node, Outcome{Kind: toTracked, Arg: f.arg()}); err != nil {
+			if err := w.Leaf(w.Branch(t, *found.At(i)), at.Node, walk.Outcome{Kind: toTracked, Arg: f.arg()}); err != nil {
 				return err
 			}
 		}
 	}
-	return w.Follow(w.Branch(t, t.filter), at.Node, element.TrackInvalid, -1)
+	return w.Follow(t, at.Node, element.TrackInvalid, -1)
 }
 
 // arg is it as an outcome has it, and trackedOf the other way round.
@@ -104,7 +107,7 @@ func trackedOf(arg int) tracked { return tracked{arg >> 2, arg&2 != 0, arg&1 != 
 // Forks implements Forking.
 func (track) Forks() int { return element.TrackStates }
 
-var toTracked = NewOutcome(Ending{Forks: true, Write: func(e *Emitter, o Outcome, leg *programpb.Leg) string {
+var toTracked = walk.NewOutcome(walk.Ending{Forks: true, Write: func(e *walk.Emitter, o walk.Outcome, leg *programpb.Leg) string {
 	t := trackedOf(o.Arg)
 	at, to := e.Node(t.node), func(state int) uint32 { return e.Behind(t.node, state) }
 	leg.Outcome = &programpb.Leg_Track{Track: &programpb.Track{
@@ -114,39 +117,42 @@ var toTracked = NewOutcome(Ending{Forks: true, Write: func(e *Emitter, o Outcome
 	return "follow flow (" + at.Name + ")"
 }})
 
-func (track) Leads(h HopTo, _ int, on func(HopTo, int)) {
+func (track) Leads(h walk.HopTo, _ int, on func(walk.HopTo, int)) {
 	for state := range element.TrackStates {
 		on(h, state)
 	}
 }
 
 // Keep implements Keeping.
-func (k track) Keep(_ *Emitter, t *programpb.StateTable) { keepTracking(k.Tracking, t) }
-func (a admit) Keep(_ *Emitter, t *programpb.StateTable) { keepTracking(a.Tracking, t) }
+func (k track) Keep(_ *walk.Emitter, t *programpb.StateTable) { keepTracking(k.Tracking, t) }
+func (a admit) Keep(_ *walk.Emitter, t *programpb.StateTable) { keepTracking(a.Tracking, t) }
 
 func keepTracking(k element.Tracking, t *programpb.StateTable) {
 	t.MaxSessions = uint32(k.Max)
 	t.Tracking = &programpb.Tracking{
-		TcpMs: Milliseconds(k.Timeouts.TCP), TcpTransitoryMs: Milliseconds(k.Timeouts.TCPTransitory), UdpMs: Milliseconds(k.Timeouts.UDP), IcmpMs: Milliseconds(k.Timeouts.ICMP),
+		TcpMs: walk.Milliseconds(k.Timeouts.TCP), TcpTransitoryMs: walk.Milliseconds(k.Timeouts.TCPTransitory),
+		UdpMs: walk.Milliseconds(k.Timeouts.UDP), IcmpMs: walk.Milliseconds(k.Timeouts.ICMP),
 		Strict: k.Strict, MaxHalfOpen: uint32(k.HalfOpen),
 	}
 }
 
-func (a admit) Walk(w *Walker, t *Unit, at Arrival) error {
-	if err := w.Act(t, at.Node, Op{Kind: opAdmit, Arg: int64(at.Node)}, a.Traits().Reads, nil); err != nil {
+func (a admit) Walk(w *walk.Walker, t *walk.Unit, at walk.Arrival) error {
+	if err := w.Act(t, at.Node, walk.Op{Kind: opAdmit, Arg: int64(at.Node)}, a.Traits().Reads, nil); err != nil {
 		return err
 	}
 	w.Table(at.Node)
 	return w.Follow(t, at.Node, 0, -1)
 }
 
-var opAdmit = NewOperation(Operation{
-	Write: func(e *Emitter, o Op, says *Leg) *programpb.Op {
+var opAdmit = walk.NewOperation(walk.Operation{
+	Write: func(e *walk.Emitter, o walk.Op, says *walk.Leg) *programpb.Op {
 		a := e.Node(int(o.Arg)).Element.(element.Admit)
 		says.Ops = append(says.Ops, "begin a flow ("+a.Table+")")
-		return &programpb.Op{Op: &programpb.Op_Admit{Admit: &programpb.Admit{Table: e.Table(int(o.Arg)), Full: e.Drop(a.Full).GetChain(), FromOutside: a.FromOutside}}}
+		return &programpb.Op{Op: &programpb.Op_Admit{
+			Admit: &programpb.Admit{Table: e.Table(int(o.Arg)), Full: e.Drop(a.Full).GetChain(), FromOutside: a.FromOutside},
+		}}
 	},
-	Key: func(e *Emitter, o Op) int64 {
+	Key: func(e *walk.Emitter, o walk.Op) int64 {
 		n := int64(e.Table(int(o.Arg))) << 1
 		if e.Node(int(o.Arg)).Element.(element.Admit).FromOutside {
 			n |= 1
