@@ -228,7 +228,7 @@ func (e *Emitter) classKey(legs []leg, key []byte) []byte {
 			if key := operations[o.Kind].Key; key != nil {
 				arg = key(e, o)
 			}
-			key = append(key, byte(o.Kind), byte(o.Field))
+			key = append(key, byte(o.Kind), byte(o.field))
 			key = binary.AppendVarint(key, arg)
 		}
 		key = append(key, 0xff, byte(l.outcome.Kind))

@@ -35,7 +35,7 @@ func NewOperation(o Operation) OpKind {
 // Op is one operation of a leg; Arg is the value, delta, address, counter, or the index of the leg's run.
 type Op struct {
 	Kind  OpKind
-	Field headerspace.Field
+	field headerspace.Field
 	Arg   int64
 }
 

@@ -50,17 +50,17 @@ var opSet = NewOperation(Operation{
 	Write: func(_ *Emitter, o Op, says *Leg) *programpb.Op {
 		says.Ops = append(says.Ops, setText(o))
 		return &programpb.Op{Op: &programpb.Op_Set{
-			Set: &programpb.SetField{Field: programpb.Field(o.Field), Value: uint32(o.Arg)},
+			Set: &programpb.SetField{Field: programpb.Field(o.field), Value: uint32(o.Arg)},
 		}}
 	},
 })
 
 func setText(o Op) string {
-	if o.Field == headerspace.Src || o.Field == headerspace.Dst {
-		return fmt.Sprintf("%s := %s", o.Field, addrText(uint32(o.Arg)))
+	if o.field == headerspace.Src || o.field == headerspace.Dst {
+		return fmt.Sprintf("%s := %s", o.field, addrText(uint32(o.Arg)))
 	}
-	if absent, _ := o.Field.Absent(); o.Field == headerspace.VLAN && uint64(o.Arg) == absent.Lo {
+	if absent, _ := o.field.Absent(); o.field == headerspace.VLAN && uint64(o.Arg) == absent.Lo {
 		return "strip vlan"
 	}
-	return fmt.Sprintf("%s := %d", o.Field, o.Arg)
+	return fmt.Sprintf("%s := %d", o.field, o.Arg)
 }

@@ -135,7 +135,7 @@ func (w *Walker) move(t *Unit, node int, f headerspace.Field, by int64) error {
 		c, _ := e.set.Only()
 		t.val[f] = constant(moved(c, by))
 	case choice, virtual:
-		return w.Act(t, node, Op{Kind: opAdd, Field: f, Arg: by}, []headerspace.Field{f}, map[headerspace.Field]headerspace.Set{f: e.set.PullBack(f, -by)})
+		return w.Act(t, node, Op{Kind: opAdd, field: f, Arg: by}, []headerspace.Field{f}, map[headerspace.Field]headerspace.Set{f: e.set.PullBack(f, -by)})
 	}
 	return nil
 }
@@ -241,10 +241,10 @@ var (
 		Write: func(_ *Emitter, o Op, says *Leg) *programpb.Op {
 			says.Ops = append(says.Ops, addedText(o))
 			value := uint32(o.Arg)
-			if o.Field == headerspace.SPort || o.Field == headerspace.DPort {
+			if o.field == headerspace.SPort || o.field == headerspace.DPort {
 				value = uint32(uint16(o.Arg))
 			}
-			return &programpb.Op{Op: &programpb.Op_Add{Add: &programpb.SetField{Field: programpb.Field(o.Field), Value: value}}}
+			return &programpb.Op{Op: &programpb.Op_Add{Add: &programpb.SetField{Field: programpb.Field(o.field), Value: value}}}
 		},
 	})
 	opTranslateError = NewOperation(Operation{
@@ -258,8 +258,8 @@ var (
 
 // addedText says what is added to a field; addresses by the number of the first one's octets.
 func addedText(o Op) string {
-	if o.Field != headerspace.Src && o.Field != headerspace.Dst {
-		return fmt.Sprintf("%s %+d", o.Field, o.Arg)
+	if o.field != headerspace.Src && o.field != headerspace.Dst {
+		return fmt.Sprintf("%s %+d", o.field, o.Arg)
 	}
 	sign, by := "+", uint32(o.Arg)
 	if o.Arg < 0 {
@@ -267,7 +267,7 @@ func addedText(o Op) string {
 	}
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], by)
-	return fmt.Sprintf("%s %s %s", o.Field, sign, netip.AddrFrom4(b))
+	return fmt.Sprintf("%s %s %s", o.field, sign, netip.AddrFrom4(b))
 }
 
 // table is the mappings as the program has them.

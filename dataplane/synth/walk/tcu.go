@@ -325,9 +325,9 @@ func (v *values) pending() []Op {
 		switch e.kind {
 		case constE:
 			c, _ := e.set.Only()
-			ops = append(ops, Op{Kind: opSet, Field: f, Arg: fieldValue(f, c)})
+			ops = append(ops, Op{Kind: opSet, field: f, Arg: fieldValue(f, c)})
 		case add:
-			ops = append(ops, Op{Kind: opAddTo(f), Field: f, Arg: e.delta - done[f].delta})
+			ops = append(ops, Op{Kind: opAddTo(f), field: f, Arg: e.delta - done[f].delta})
 		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
 		}
 	}
