@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -47,31 +48,31 @@ func (s *split) origins() []*routeOrigin {
 }
 
 // split reads a route's entries by source, and notes where they lead.
-func (b *builder) split(f *function, at int, prefix netip.Prefix, r *v1alpha1.Route, near map[string]behind, route *routeOrigin) *split {
+func (rt *router) split(b *lower.Builder, f *lower.Function, at int, prefix netip.Prefix, r *v1alpha1.Route, near map[string]lower.Behind, route *routeOrigin) *split {
 	rest := *route
-	s := &split{name: index("routes", at), rest: &rest}
+	s := &split{name: lower.Index("routes", at), rest: &rest}
 	var earlier headerspace.Set
 	for i := range r.BySource {
 		e := &r.BySource[i]
-		field := index(index(f.path+".routes", at)+".bySource", i)
+		field := lower.Index(lower.Index(f.Path+".routes", at)+".bySource", i)
 		s.prefixes += len(e.From)
-		sources, ok := b.sources(f, field+".from", e.From, &earlier)
-		if !b.leadsProperly(f, field, e) {
+		sources, ok := readSources(b, f, field+".from", e.From, &earlier)
+		if !leadsProperly(b, f, field, e) {
 			continue
 		}
-		via, viaOK := b.nextHop(f, field, e.Type, e.Port, e.Via, near)
+		via, viaOK := nextHop(b, f, field, e.Type, e.Port, e.Via, near)
 		if !ok || !viaOK {
 			continue
 		}
 		if e.Port != "" {
-			f.beyond[string(e.Port)] = true
+			rt.routes.Beyond[string(e.Port)] = true
 			if !via.IsValid() {
-				b.checkNextHop(f, field, prefix, e.Port, near[string(e.Port)])
+				rt.checkNextHop(b, f, field, prefix, e.Port, near[string(e.Port)])
 			}
 		}
 		s.from = append(s.from, sourceRoute{sources, &routeOrigin{via: via, port: string(e.Port), kind: e.Type}})
 	}
-	f.splits[s.name] = s
+	rt.splits[s.name] = s
 	return s
 }
 
@@ -85,9 +86,9 @@ const (
 )
 
 // splitsFit checks these bounds.
-func (b *builder) splitsFit(f *function, faces int) bool {
+func (rt *router) splitsFit(b *lower.Builder, f *lower.Function, faces int) bool {
 	sources := 0
-	for _, s := range f.splits {
+	for _, s := range rt.splits {
 		sources += s.prefixes
 	}
 	because := ""
@@ -98,40 +99,40 @@ func (b *builder) splitsFit(f *function, faces int) bool {
 		if n*faces <= most {
 			return true
 		}
-		b.fail(f.object, f.path+".routes", "", "has %d %s; have at most %d%s", n, what, most/faces, because)
+		b.Fail(f.Object, f.Path+".routes", "", "has %d %s; have at most %d%s", n, what, most/faces, because)
 		return false
 	}
-	return fits(len(f.splits), mostSplits, "routes with bySource") && fits(sources, mostSources, "prefixes in entries of bySource")
+	return fits(len(rt.splits), mostSplits, "routes with bySource") && fits(sources, mostSources, "prefixes in entries of bySource")
 }
 
 // leadsProperly checks an entry as the schema checks a route. The schema cannot have these rules:
 // in lists of lists, their estimated cost is two and four times what an API server accepts.
-func (b *builder) leadsProperly(f *function, field string, e *v1alpha1.RouteBySource) bool {
+func leadsProperly(b *lower.Builder, f *lower.Function, field string, e *v1alpha1.RouteBySource) bool {
 	forward := e.Type == "" || e.Type == v1alpha1.RouteForward
 	switch {
 	case forward && e.Port == "":
-		b.fail(f.object, field+".port", "", "set port: a route of type Forward leads to one")
+		b.Fail(f.Object, field+".port", "", "set port: a route of type Forward leads to one")
 		return false
 	case !forward && (e.Port != "" || e.Via != ""):
-		b.fail(f.object, field, string(e.Type), "leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere")
+		b.Fail(f.Object, field, string(e.Type), "leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere")
 		return false
 	}
 	return true
 }
 
 // sources reads the prefixes of an entry. It warns of an entry that earlier ones leave nothing to.
-func (b *builder) sources(f *function, field string, from []v1alpha1.Prefix, earlier *headerspace.Set) (all headerspace.Set, ok bool) {
+func readSources(b *lower.Builder, f *lower.Function, field string, from []v1alpha1.Prefix, earlier *headerspace.Set) (all headerspace.Set, ok bool) {
 	ok = true
 	for k, text := range from {
 		p, problem := rules.ParsePrefix(string(text))
-		if b.problem(f.object, index(field, k), problem) {
+		if b.Problem(f.Object, lower.Index(field, k), problem) {
 			all = all.Union(headerspace.Prefix(p))
 		} else {
 			ok = false
 		}
 	}
 	if ok && all.SubsetOf(*earlier) {
-		b.warn(f.object, field, string(from[0]), "no packet gets here: earlier entries of the route have all of these sources; move this entry up, or leave it out")
+		b.Warn(f.Object, field, string(from[0]), "no packet gets here: earlier entries of the route have all of these sources; move this entry up, or leave it out")
 	}
 	*earlier = earlier.Union(all)
 	return all, ok
@@ -140,24 +141,24 @@ func (b *builder) sources(f *function, field string, from []v1alpha1.Prefix, ear
 // bySource makes the classifier of a split, for elements whose names begin with name, and leads
 // what each of its routes has to where the caller says. The lookup has noted the next hop of the
 // rest. Where an entry has another one, a lookup of one route notes that.
-func (b *builder) bySource(owner, name string, s *split, to func(*routeOrigin) Edge) int {
+func bySource(b *lower.Builder, owner, name string, s *split, to func(*routeOrigin) lower.Edge) int {
 	c := element.Classifier{Default: len(s.from), Outs: len(s.from) + 1}
 	for i, r := range s.from {
 		filter := headerspace.Filter{}.With(headerspace.Src, r.sources)
 		c.Rules = append(c.Rules, element.Rule{Name: s.entry(name, i), Filters: []headerspace.Filter{filter}, Out: i})
 	}
-	n := b.add(owner, name+"/"+s.name, c)
+	n := b.Add(owner, name+"/"+s.name, c)
 	for i, r := range s.from {
 		next := to(r.routeOrigin)
 		if r.port != "" && r.via != s.rest.via {
 			everywhere := element.Route{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: r.via}
-			hop := b.add(owner, s.entry(name, i), element.Lookup{Routes: []element.Route{everywhere}, NoRoute: 0, Outs: 1})
-			b.g.Nodes[hop].Out[0] = next
-			next = Edge{To: hop}
+			hop := b.Add(owner, s.entry(name, i), element.Lookup{Routes: []element.Route{everywhere}, NoRoute: 0, Outs: 1})
+			b.Lead(hop, 0, next)
+			next = lower.Edge{To: hop}
 		}
-		b.g.Nodes[n].Out[i] = next
+		b.Lead(n, i, next)
 	}
-	b.g.Nodes[n].Out[c.Default] = to(s.rest)
+	b.Lead(n, c.Default, to(s.rest))
 	return n
 }
 

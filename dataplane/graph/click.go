@@ -8,38 +8,50 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph/click"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // A click configuration becomes an elements function, once it is known to have no errors.
 func init() {
-	kinds = append(kinds, func(k *v1alpha1.FunctionKinds) (kind, string) {
+	lower.Register("click", func(k *v1alpha1.FunctionKinds) *v1alpha1.ClickConfiguration {
 		if k.Click == "" {
-			return nil, ""
+			return nil
 		}
-		lowered := click.Lower(string(k.Click))
-		return elements{lowered.Spec, lowered}, "click"
+		return &k.Click
+	}, func(text *v1alpha1.ClickConfiguration) lower.Kind {
+		lowered := click.Lower(string(*text))
+		return elements{lowered.Spec, lowered}
 	})
 }
 
+// Read tells what was found in a configuration that has errors.
+func (e elements) Read(b *lower.Builder, f *lower.Function) (ok bool) {
+	if e.click == nil || !e.click.HasErrors() {
+		return true
+	}
+	checkClick(b, f, e.click)
+	return false
+}
+
 // checkClick tells what was found in a configuration; ok is false if there are errors.
-func (b *builder) checkClick(f *function, c *click.Function) (ok bool) {
+func checkClick(b *lower.Builder, f *lower.Function, c *click.Function) (ok bool) {
 	say := func(warning bool, at fmt.Stringer, element, value, message string) {
 		if element != "" {
 			message = element + ": " + message
 		}
-		field := fmt.Sprintf("%s[%s]", f.path, at)
+		field := fmt.Sprintf("%s[%s]", f.Path, at)
 		if warning {
-			b.warn(f.object, field, value, "%s", message)
+			b.Warn(f.Object, field, value, "%s", message)
 		} else {
-			b.fail(f.object, field, value, "%s", message)
+			b.Fail(f.Object, field, value, "%s", message)
 		}
 	}
 	for _, p := range c.Problems {
 		say(p.Warning, p.Pos, p.Element, p.Value, p.Message)
 	}
 	for _, x := range c.Fragmenters {
-		if mtu := (inElement{b: b}).MTU(); x.MTU < mtu {
+		if mtu := b.MTU(); x.MTU < mtu {
 			say(false, x.Pos, x.Element, fmt.Sprint(x.MTU),
 				fmt.Sprintf("fragmenting is not done: what is larger than the MTU of the interface by which it leaves is answered or dropped there; write %d, or set the interface's mtu", mtu))
 			ok = true
@@ -48,12 +60,12 @@ func (b *builder) checkClick(f *function, c *click.Function) (ok bool) {
 	return !ok && !c.HasErrors()
 }
 
-// links is the field that says how an element is linked.
-func (e elements) links(f *function, name string) string {
+// LinkedBy is the field that says how an element is linked.
+func (e elements) LinkedBy(f *lower.Function, name string) string {
 	if e.click == nil {
-		return f.path + ".links"
+		return f.Path + ".links"
 	}
-	return fmt.Sprintf("%s[%s]", f.path, e.click.Made[strings.TrimPrefix(name, f.name+"/")].Pos)
+	return fmt.Sprintf("%s[%s]", f.Path, e.click.Made[strings.TrimPrefix(name, f.Name+"/")].Pos)
 }
 
 // put puts an element of a click configuration.
@@ -65,10 +77,10 @@ func (p *placed) put(m click.Made, path string) {
 }
 
 // forgetTags takes conditions on tags out of a classifier if no packet of the chain has one.
-func (b *builder) forgetTags(e element.Element) element.Element {
+func forgetTags(b *lower.Builder, e element.Element) element.Element {
 	c, ok := e.(element.Classifier)
 	absent, _ := headerspace.VLAN.Absent()
-	if !ok || !b.untagged {
+	if !ok || !b.Untagged() {
 		return e
 	}
 	rules := c.Rules
@@ -86,16 +98,4 @@ func (b *builder) forgetTags(e element.Element) element.Element {
 		}
 	}
 	return c
-}
-
-// setsTags tells whether an element of the chain writes tags.
-func setsTags(functions []*function) bool {
-	for _, f := range functions {
-		if e, ok := f.kind.(elements); ok && slices.ContainsFunc(e.spec.Elements, func(e v1alpha1.Element) bool {
-			return e.SetField != nil && e.SetField.Field == v1alpha1.FieldVLAN
-		}) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,99 +1,104 @@
 package graph
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 )
 
 // elementMap is how an elements function is wired inside. Ports of elements
-// are port{element, name}; those of the function itself are port{"", name}.
+// have it as their owner; those of the function itself have none.
 type elementMap struct {
-	next map[port]port
+	next map[lower.Port]lower.Port
 	// outs are an element's outputs that are linked.
-	outs  map[string][]port
-	napts map[string]*v1alpha1.NAPT
+	outs map[string][]lower.Port
+	// borders are the addresses outside of elements between address realms.
+	borders map[string]func() []netip.Prefix
 }
 
 func newElementMap(spec *v1alpha1.Elements, ports []string) elementMap {
-	m := elementMap{next: map[port]port{}, outs: map[string][]port{}, napts: map[string]*v1alpha1.NAPT{}}
+	m := elementMap{next: map[lower.Port]lower.Port{}, outs: map[string][]lower.Port{}, borders: map[string]func() []netip.Prefix{}}
 	for i := range spec.Elements {
-		if e := &spec.Elements[i]; e.NAPT != nil {
-			m.napts[string(e.Name)] = e.NAPT
+		e := &spec.Elements[i]
+		if outside := placement.Border(e); outside != nil {
+			m.borders[string(e.Name)] = outside
 		}
 	}
 	for _, l := range spec.Links {
 		from, to := elementPort(string(l.From), ports), elementPort(string(l.To), ports)
 		m.next[from] = to
-		m.outs[from.owner] = append(m.outs[from.owner], from)
+		m.outs[from.Owner] = append(m.outs[from.Owner], from)
 	}
 	return m
 }
 
 // elementPort reads one end of a link within the function.
-func elementPort(s string, ports []string) port {
+func elementPort(s string, ports []string) lower.Port {
 	owner, name, dotted := strings.Cut(s, ".")
 	if !dotted && slices.Contains(ports, owner) {
-		return port{"", owner}
+		return lower.Port{Name: owner}
 	}
-	return port{owner, name}
+	return lower.Port{Owner: owner, Name: name}
 }
 
 // from is the ports by which packets may leave that came in by the given one. If
-// NAPTs are not crossed from outside, those that were met are told.
-func (m elementMap) from(in string, cross bool) (outs []string, pools []*v1alpha1.NAPT) {
-	m.walk(in, func(p port) bool {
-		if p.owner == "" && !slices.Contains(outs, p.name) {
-			outs = append(outs, p.name)
+// borders of address realms are not crossed from outside, the addresses that are seen there are told.
+func (m elementMap) from(in string, cross bool) (outs []string, seen []netip.Prefix) {
+	m.walk(in, func(p lower.Port) bool {
+		if p.Owner == "" && !slices.Contains(outs, p.Name) {
+			outs = append(outs, p.Name)
 		}
-		if n := m.napts[p.owner]; n != nil && p.name == outside && !cross {
-			pools = append(pools, n)
+		if addresses := m.borders[p.Owner]; addresses != nil && p.Name == lower.Outside && !cross {
+			seen = append(seen, addresses()...)
 			return false
 		}
 		return true
 	})
-	return outs, pools
+	return outs, seen
 }
 
 // walk visits every input that packets may get to that came in by a port of the
 // function; from the inputs for which visit says so it goes on.
-func (m elementMap) walk(in string, visit func(port) bool) {
-	seen := map[port]bool{}
-	var follow func(out port)
-	follow = func(out port) {
+func (m elementMap) walk(in string, visit func(lower.Port) bool) {
+	seen := map[lower.Port]bool{}
+	var follow func(out lower.Port)
+	follow = func(out lower.Port) {
 		p, ok := m.next[out]
 		if !ok || seen[p] {
 			return
 		}
 		seen[p] = true
-		if !visit(p) || p.owner == "" {
+		if !visit(p) || p.Owner == "" {
 			return
 		}
-		for _, o := range m.outs[p.owner] {
-			if m.napts[p.owner] == nil || o.name == opposite(p.name) {
+		for _, o := range m.outs[p.Owner] {
+			if m.borders[p.Owner] == nil || o.Name == lower.Opposite(p.Name) {
 				follow(o)
 			}
 		}
 	}
-	follow(port{"", in})
+	follow(lower.Port{Name: in})
 }
 
 // joinRealms joins what sees the same addresses within the function.
-func (m elementMap) joinRealms(function string, r realms) {
+func (m elementMap) joinRealms(function string, r lower.Realms) {
 	for from, to := range m.next {
-		r.join(m.realmOf(function, from), m.realmOf(function, to))
+		r.Join(m.realmOf(function, from), m.realmOf(function, to))
 	}
 }
 
-// realmOf is the port as it is known among the chain's: a NAPT has two sides, all
+// realmOf is the port as it is known among the chain's: a border has two sides, all
 // other elements one.
-func (m elementMap) realmOf(function string, p port) port {
+func (m elementMap) realmOf(function string, p lower.Port) lower.Port {
 	switch {
-	case p.owner == "":
-		return port{function, p.name}
-	case m.napts[p.owner] != nil:
-		return port{function + "/" + p.owner, p.name}
+	case p.Owner == "":
+		return lower.Port{Owner: function, Name: p.Name}
+	case m.borders[p.Owner] != nil:
+		return lower.Port{Owner: function + "/" + p.Owner, Name: p.Name}
 	}
-	return port{function + "/" + p.owner, ""}
+	return lower.Port{Owner: function + "/" + p.Owner}
 }

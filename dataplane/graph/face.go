@@ -5,17 +5,15 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to
-// a router, by which it becomes 64 on the wire.
-const fullTTL = 65
-
 // face is a router's elements behind its lookup, for the ports that share them.
 type face struct {
-	*builder
-	f       *function
+	*lower.Builder
+	rt      *router
+	f       *lower.Function
 	name    string
 	source  netip.Addr // of ICMP errors
 	sends   int        // node where the router's own packets begin
@@ -23,41 +21,41 @@ type face struct {
 	to      map[string]int
 }
 
-// routerFace makes a router's elements. It returns where packets come in, and where the router's
+// face makes a router's elements. It returns where packets come in, and where the router's
 // own packets begin.
-func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, l routing) (in Edge, sends int) {
+func (rt *router) face(b *lower.Builder, f *lower.Function, name string, own []netip.Addr, source netip.Addr, l routing) (in lower.Edge, sends int) {
 	entry := -1
 	if len(own) > 0 {
-		entry = b.add(f.name, name+"/local", localClassifier(name, own))
+		entry = b.Add(f.Name, name+"/local", localClassifier(name, own))
 	}
-	lookup := b.add(f.name, name+"/lookup", l.Lookup)
-	sends = b.add(f.name, name+"/own", element.SetField{Field: headerspace.TTL, Value: headerspace.V(fullTTL)})
-	b.wire(sends, 0, lookup)
+	lookup := b.Add(f.Name, name+"/lookup", l.Lookup)
+	sends = b.Add(f.Name, name+"/own", element.SetField{Field: headerspace.TTL, Value: headerspace.V(lower.FullTTL)})
+	b.Wire(sends, 0, lookup)
 	if entry >= 0 {
-		host := b.add(f.name, name+"/host", element.LocalHost{})
-		b.wire(entry, 0, host)
-		b.wire(entry, 1, lookup)
-		b.wire(host, 0, sends)
+		host := b.Add(f.Name, name+"/host", element.LocalHost{})
+		b.Wire(entry, 0, host)
+		b.Wire(entry, 1, lookup)
+		b.Wire(host, 0, sends)
 	} else {
 		entry = lookup
 	}
-	r := &face{b, f, name, source, sends, -1, map[string]int{}}
+	r := &face{b, rt, f, name, source, sends, -1, map[string]int{}}
 	r.wireLookup(lookup, l)
-	return Edge{To: entry}, sends
+	return lower.Edge{To: entry}, sends
 }
 
 // wireLookup connects the lookup's outputs with what their routes lead to.
 func (r *face) wireLookup(lookup int, l routing) {
 	for i, out := range l.outs {
-		if r.f.splits[out] == nil {
-			r.wire(lookup, i, r.leads(out))
+		if r.rt.splits[out] == nil {
+			r.Wire(lookup, i, r.leads(out))
 		}
 	}
-	r.wire(lookup, l.NoRoute, r.refuse("no-route", codeNetUnreachable))
+	r.Wire(lookup, l.NoRoute, r.refuse("no-route", codeNetUnreachable))
 	for i, out := range l.outs {
-		if s := r.f.splits[out]; s != nil {
-			to := func(o *routeOrigin) Edge { return Edge{To: r.leads(o.leads())} }
-			r.wire(lookup, i, r.bySource(r.f.name, r.name, s, to))
+		if s := r.rt.splits[out]; s != nil {
+			to := func(o *routeOrigin) lower.Edge { return lower.Edge{To: r.leads(o.leads())} }
+			r.Wire(lookup, i, bySource(r.Builder, r.f.Name, r.name, s, to))
 		}
 	}
 }
@@ -70,7 +68,7 @@ func (r *face) leads(to string) int {
 	}
 	switch v1alpha1.RouteType(to) {
 	case v1alpha1.RouteDiscard:
-		n = r.add(r.f.name, r.name+"/discard", element.Discard{Reason: r.f.name + "/discard"})
+		n = r.Add(r.f.Name, r.name+"/discard", element.Discard{Reason: r.f.Name + "/discard"})
 	case v1alpha1.RouteUnreachable:
 		n = r.refuse("unreachable", codeHostUnreachable)
 	case v1alpha1.RouteProhibit:
@@ -85,19 +83,19 @@ func (r *face) leads(to string) int {
 
 // port makes the elements of packets that leave by a port.
 func (r *face) port(p string) int {
-	ttl := r.add(r.f.name, r.name+"/ttl-"+p, element.DecTTL{})
-	r.exit(ttl, element.TTLAlive, r.f, p)
+	ttl := r.Add(r.f.Name, r.name+"/ttl-"+p, element.DecTTL{})
+	r.Exit(ttl, element.TTLAlive, r.f, p)
 	if r.expired < 0 {
-		r.expired = r.add(r.f.name, r.name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: r.source})
-		r.wire(r.expired, 0, r.sends)
+		r.expired = r.Add(r.f.Name, r.name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: r.source})
+		r.Wire(r.expired, 0, r.sends)
 	}
-	r.wire(ttl, element.TTLExpired, r.expired)
+	r.Wire(ttl, element.TTLExpired, r.expired)
 	return ttl
 }
 
 // refuse makes the element that replies with ICMP unreachable.
 func (r *face) refuse(what string, code uint8) int {
-	n := r.add(r.f.name, r.name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: r.source})
-	r.wire(n, 0, r.sends)
+	n := r.Add(r.f.Name, r.name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: r.source})
+	r.Wire(n, 0, r.sends)
 	return n
 }

@@ -10,24 +10,32 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register("firewall", func(k *v1alpha1.FunctionKinds) *v1alpha1.Firewall { return k.Firewall }, func(s *v1alpha1.Firewall) kind { return firewall{spec: s} })
+	lower.Register("firewall", func(k *v1alpha1.FunctionKinds) *v1alpha1.Firewall { return k.Firewall }, func(s *v1alpha1.Firewall) lower.Kind { return firewall{spec: s} })
 }
 
 type firewall struct {
-	twoSided
+	lower.TwoSided
 	spec *v1alpha1.Firewall
 }
 
-// answers tells whether the firewall answers what it refuses.
-func (w firewall) answers(b *builder) bool {
+// Traits are those of a function with two sides; a stateful one knows whose replies come.
+func (w firewall) Traits() lower.Traits {
+	t := w.TwoSided.Traits()
+	t.DropsReplies = w.spec.Stateful
+	t.NeedsBoth = w.spec.Tracking != nil && w.spec.Tracking.Strict
+	return t
+}
+
+// Answers tells whether the firewall answers what it refuses.
+func (w firewall) Answers(b *lower.Builder) bool {
 	fw := w.spec
 	if from := fw.RulesFrom; from != nil {
-		list := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
+		list := b.In.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
 		if from.Actions == v1alpha1.ActionsReject ||
 			slices.ContainsFunc(list, func(r rules.Rule) bool { return r.Action == v1alpha1.ActionReject }) {
 			return true
@@ -46,54 +54,49 @@ type firewallRule struct {
 	states []v1alpha1.FlowState // of a stateful firewall; none: New
 }
 
-// has tells whether the rule is for packets from a side.
-func (r *firewallRule) has(side string) bool {
-	return r.from == "" || r.from == v1alpha1.SideOutside == (side == outside)
-}
-
 // firewallAccepts is the output of a firewall's classifiers by which accepted packets leave.
 const firewallAccepts = 0
 
-// lower makes a classifier per direction, "fw/inside" for what comes in
+// Lower makes a classifier per direction, "fw/inside" for what comes in
 // by inside. What a rule drops is counted as "fw/drop", what no rule matches as
 // "fw/default". What is rejected is counted by "fw/reject-<side>" or
 // "fw/reject-default-<side>", and answered by the side that it came by.
-func (w firewall) lower(b *builder, f *function) {
+func (w firewall) Lower(b *lower.Builder, f *lower.Function) {
 	spec := w.spec
-	list := b.firewallRules(f, spec)
+	list := firewallRules(b, f, spec)
 	if spec.Stateful {
 		w.lowerStateful(b, f, list)
 		return
 	}
-	drop := b.discardOnce(f, f.name+"/drop")
-	refuse := b.discardOnce(f, f.name+"/default")
+	drop := b.AddOnce(f, f.Name+"/drop")
+	refuse := b.AddOnce(f, f.Name+"/default")
 	sides := map[string]element.Classifier{}
-	for _, side := range twoSides {
-		if !b.reached[port{f.name, side}] {
+	for _, side := range lower.TwoSides {
+		if !b.Reached(f.Port(side)) {
 			continue
 		}
 		c, outs := firewallSide(list, spec, side)
-		n := b.add(f.name, f.name+"/"+side, c)
-		f.entry[side] = Edge{To: n}
-		b.exit(n, firewallAccepts, f, opposite(side))
+		n := b.Add(f.Name, f.Name+"/"+side, c)
+		f.Entry[side] = lower.Edge{To: n}
+		b.Exit(n, firewallAccepts, f, lower.Opposite(side))
 		sides[side] = c
-		b.lowerVerdicts(f, side, n, outs, "", drop, refuse)
+		lowerVerdicts(b, f, side, n, outs, "", drop, refuse)
 	}
-	if len(sides) == len(twoSides) && !b.unlinked {
-		b.checkReplies(f, sides[inside], sides[outside])
+	if len(sides) == len(lower.TwoSides) && !b.Unlinked() {
+		checkReplies(b, f, sides[lower.Inside], sides[lower.Outside])
 	}
 }
 
 // lowerVerdicts leads the outputs of a side's classifier to their ends, but for that of what is accepted. what is a part of the names of answers.
-func (b *builder) lowerVerdicts(f *function, side string, n int, outs []string, what string, drop, refuse func() int) {
+func lowerVerdicts(b *lower.Builder, f *lower.Function, side string, n int, outs []string, what string, drop, refuse func() int) {
 	for i, name := range outs {
 		switch name {
 		case "drop":
-			b.wire(n, i, drop())
+			b.Wire(n, i, drop())
 		case "default":
-			b.wire(n, i, refuse())
+			b.Wire(n, i, refuse())
 		case "reject", "reject-default":
-			b.lowerReject(f, side, name+what, n, i)
+			lowerReject(b, f, side, name+what, n, i)
 		}
 	}
 }
@@ -101,12 +104,12 @@ func (b *builder) lowerVerdicts(f *function, side string, n int, outs []string, 
 // firewallSide is the classifier of what comes in by a side, and the names of its outputs.
 func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (element.Classifier, []string) {
 	c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
-	to := placement.NewOuts("accept")
+	to := lower.NewOuts("accept")
 	var last *firewallRule
 	out := 0
 	for i := range list {
 		r := &list[i]
-		if !r.has(side) {
+		if !lower.From(r.from, side) {
 			continue
 		}
 		if last == nil || r.action != last.action {
@@ -126,60 +129,49 @@ func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (el
 }
 
 // lowerReject leads a classifier's output to a counter and to the answer, which leaves by the side.
-func (b *builder) lowerReject(f *function, side, name string, from, out int) {
-	count := b.add(f.name, f.name+"/"+name+"-"+side, element.Counter{})
-	answer := b.add(f.name, f.name+"/"+name+"-"+side+"-answer", element.Reject{})
-	b.wire(from, out, count)
-	b.wire(count, 0, answer)
-	b.exit(answer, 0, f, side)
-	b.rejections = append(b.rejections, rejection{answer, port{f.name, side}})
+func lowerReject(b *lower.Builder, f *lower.Function, side, name string, from, out int) {
+	count := b.Add(f.Name, f.Name+"/"+name+"-"+side, element.Counter{})
+	answer := b.Add(f.Name, f.Name+"/"+name+"-"+side+"-answer", element.Reject{})
+	b.Wire(from, out, count)
+	b.Wire(count, 0, answer)
+	b.Exit(answer, 0, f, side)
+	b.AnswersFrom(answer, f.Port(side))
 }
 
-// discardOnce makes a Discard when first asked for.
-func (b *builder) discardOnce(f *function, name string) func() int {
-	n := -1
-	return func() int {
-		if n < 0 {
-			n = b.add(f.name, name, element.Discard{Reason: name})
-		}
-		return n
-	}
-}
-
-func (b *builder) firewallRules(f *function, spec *v1alpha1.Firewall) []firewallRule {
+func firewallRules(b *lower.Builder, f *lower.Function, spec *v1alpha1.Firewall) []firewallRule {
 	list := make([]firewallRule, 0, len(spec.Rules))
 	names := map[string]string{}
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
-		field := index(f.path+".rules", i)
+		field := lower.Index(f.Path+".rules", i)
 		name := string(r.Name)
 		if name == "" {
 			name = fmt.Sprintf("rule-%d", i+1)
 		}
 		if first, ok := names[name]; ok {
-			b.fail(f.object, field+".name", name, "the name is taken by %s; rules need names of their own", first)
+			b.Fail(f.Object, field+".name", name, "the name is taken by %s; rules need names of their own", first)
 		}
 		names[name] = field
 		if len(r.State) > 0 && !spec.Stateful {
-			b.fail(f.object, field+".state", "", "only a stateful firewall knows states; set stateful: true, or leave state out")
+			b.Fail(f.Object, field+".state", "", "only a stateful firewall knows states; set stateful: true, or leave state out")
 		}
-		if filter, ok := b.filter(f.object, field, &r.Match); ok {
-			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, []headerspace.Filter{filter}, r.State})
+		if filter, ok := b.Filter(f.Object, field, &r.Match); ok {
+			list = append(list, firewallRule{f.Name + "/" + name, r.From, r.Action, []headerspace.Filter{filter}, r.State})
 		}
 	}
 	if spec.RulesFrom != nil {
-		list = append(list, b.fileRules(f, spec.RulesFrom)...)
+		list = append(list, fileRules(b, f, spec.RulesFrom)...)
 	}
 	return list
 }
 
-func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRule {
-	read, ok := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
+func fileRules(b *lower.Builder, f *lower.Function, from *v1alpha1.RulesFrom) []firewallRule {
+	read, ok := b.In.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
 	if !ok {
-		b.fail(f.object, f.path+".rulesFrom", from.Name(), "the file was not read")
+		b.Fail(f.Object, f.Path+".rulesFrom", from.Name(), "the file was not read")
 		return nil
 	}
-	base := f.name + "/" + filepath.Base(from.Name()) + ":"
+	base := f.Name + "/" + filepath.Base(from.Name()) + ":"
 	list, filters := make([]firewallRule, len(read)), make([]headerspace.Filter, len(read))
 	names, ends := make([]byte, 0, len(read)*(len(base)+6)), make([]int, len(read))
 	for i := range read {
@@ -189,7 +181,7 @@ func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRul
 		if r.Name == "" {
 			names = strconv.AppendInt(append(names, base...), int64(r.Line), 10)
 		} else {
-			names = append(append(append(names, f.name...), '/'), r.Name...)
+			names = append(append(append(names, f.Name...), '/'), r.Name...)
 		}
 		ends[i] = len(names)
 		if r.Action == "" {
@@ -223,15 +215,15 @@ var flowStates = [element.TrackStates]v1alpha1.FlowState{
 // lowerStateful makes, per direction, "fw/track-inside", which sorts packets by state, and a classifier for each state that has rules:
 // "fw/inside" for new packets, "fw/inside-established" and so on for others. What is accepted of new packets begins a flow at
 // "fw/admit-inside". Of others no rule matches, established and related packets pass, and invalid ones are counted as "fw/invalid".
-func (w firewall) lowerStateful(b *builder, f *function, list []firewallRule) {
-	s := statefulSide{b: b, f: f, tracking: b.tracking(f, w.spec.Tracking)}
-	s.drop, s.refuse, s.invalid = b.discardOnce(f, f.name+"/drop"), b.discardOnce(f, f.name+"/default"), b.discardOnce(f, f.name+"/invalid")
-	for _, s.side = range twoSides {
-		if !b.reached[port{f.name, s.side}] {
+func (w firewall) lowerStateful(b *lower.Builder, f *lower.Function, list []firewallRule) {
+	s := statefulSide{b: b, f: f, tracking: readTracking(b, f, w.spec.Tracking)}
+	s.drop, s.refuse, s.invalid = b.AddOnce(f, f.Name+"/drop"), b.AddOnce(f, f.Name+"/default"), b.AddOnce(f, f.Name+"/invalid")
+	for _, s.side = range lower.TwoSides {
+		if !b.Reached(f.Port(s.side)) {
 			continue
 		}
-		s.track = b.add(f.name, f.name+"/track-"+s.side, element.Track{Tracking: s.tracking, FromOutside: s.side == outside})
-		f.entry[s.side] = Edge{To: s.track}
+		s.track = b.Add(f.Name, f.Name+"/track-"+s.side, element.Track{Tracking: s.tracking, FromOutside: s.side == lower.Outside})
+		f.Entry[s.side] = lower.Edge{To: s.track}
 		for out, state := range flowStates {
 			rules := rulesFor(list, s.side, state)
 			switch {
@@ -240,9 +232,9 @@ func (w firewall) lowerStateful(b *builder, f *function, list []firewallRule) {
 			case len(rules) > 0:
 				s.judge(*w.spec, out, rules)
 			case state == v1alpha1.StateInvalid:
-				b.wire(s.track, out, s.invalid())
+				b.Wire(s.track, out, s.invalid())
 			default:
-				b.exit(s.track, out, f, opposite(s.side))
+				b.Exit(s.track, out, f, lower.Opposite(s.side))
 			}
 		}
 	}
@@ -250,8 +242,8 @@ func (w firewall) lowerStateful(b *builder, f *function, list []firewallRule) {
 
 // statefulSide is a side of a stateful firewall that is being lowered.
 type statefulSide struct {
-	b                     *builder
-	f                     *function
+	b                     *lower.Builder
+	f                     *lower.Function
 	tracking              element.Tracking
 	drop, refuse, invalid func() int
 	side                  string
@@ -261,12 +253,12 @@ type statefulSide struct {
 // begin lowers the rules for new packets.
 func (s *statefulSide) begin(spec *v1alpha1.Firewall, rules []firewallRule) {
 	c, outs := firewallSide(rules, spec, s.side)
-	n := s.b.add(s.f.name, s.f.name+"/"+s.side, c)
-	admit := s.b.add(s.f.name, s.f.name+"/admit-"+s.side, element.Admit{Tracking: s.tracking, FromOutside: s.side == outside})
-	s.b.wire(s.track, element.TrackNew, n)
-	s.b.wire(n, firewallAccepts, admit)
-	s.b.exit(admit, 0, s.f, opposite(s.side))
-	s.b.lowerVerdicts(s.f, s.side, n, outs, "", s.drop, s.refuse)
+	n := s.b.Add(s.f.Name, s.f.Name+"/"+s.side, c)
+	admit := s.b.Add(s.f.Name, s.f.Name+"/admit-"+s.side, element.Admit{Tracking: s.tracking, FromOutside: s.side == lower.Outside})
+	s.b.Wire(s.track, element.TrackNew, n)
+	s.b.Wire(n, firewallAccepts, admit)
+	s.b.Exit(admit, 0, s.f, lower.Opposite(s.side))
+	lowerVerdicts(s.b, s.f, s.side, n, outs, "", s.drop, s.refuse)
 }
 
 // judge lowers the rules for packets of another state.
@@ -278,16 +270,16 @@ func (s *statefulSide) judge(spec v1alpha1.Firewall, out int, rules []firewallRu
 	}
 	what := "-" + strings.ToLower(string(flowStates[out]))
 	c, outs := firewallSide(rules, &spec, s.side)
-	n := s.b.add(s.f.name, s.f.name+"/"+s.side+what, c)
-	s.b.wire(s.track, out, n)
-	s.b.exit(n, firewallAccepts, s.f, opposite(s.side))
-	s.b.lowerVerdicts(s.f, s.side, n, outs, what, s.drop, refuse)
+	n := s.b.Add(s.f.Name, s.f.Name+"/"+s.side+what, c)
+	s.b.Wire(s.track, out, n)
+	s.b.Exit(n, firewallAccepts, s.f, lower.Opposite(s.side))
+	lowerVerdicts(s.b, s.f, s.side, n, outs, what, s.drop, refuse)
 }
 
 // rulesFor are the rules for packets of a state.
 func rulesFor(list []firewallRule, side string, state v1alpha1.FlowState) (out []firewallRule) {
 	for _, r := range list {
-		if r.has(side) && (slices.Contains(r.states, state) || len(r.states) == 0 && state == v1alpha1.StateNew) {
+		if lower.From(r.from, side) && (slices.Contains(r.states, state) || len(r.states) == 0 && state == v1alpha1.StateNew) {
 			out = append(out, r)
 		}
 	}
@@ -295,19 +287,19 @@ func rulesFor(list []firewallRule, side string, state v1alpha1.FlowState) (out [
 }
 
 // tracking reads how flows are followed; absent: by the defaults.
-func (b *builder) tracking(f *function, spec *v1alpha1.Tracking) element.Tracking {
-	field := f.path + ".tracking"
+func readTracking(b *lower.Builder, f *lower.Function, spec *v1alpha1.Tracking) element.Tracking {
+	field := f.Path + ".tracking"
 	s := v1alpha1.DefaultTracking()
 	if spec != nil {
 		s = *spec
 	}
 	return element.Tracking{
-		Table: f.name + "/flows", Max: int(s.MaxFlows), PickUp: s.PickUp, Strict: s.Strict, HalfOpen: int(s.MaxHalfOpen), Full: f.name + "/full",
+		Table: f.Name + "/flows", Max: int(s.MaxFlows), PickUp: s.PickUp, Strict: s.Strict, HalfOpen: int(s.MaxHalfOpen), Full: f.Name + "/full",
 		Timeouts: element.Timeouts{
-			TCP:           b.timeout(f, field+".timeouts.tcp", s.Timeouts.TCP),
-			TCPTransitory: b.timeout(f, field+".timeouts.tcpTransitory", s.Timeouts.TCPTransitory),
-			UDP:           b.timeout(f, field+".timeouts.udp", s.Timeouts.UDP),
-			ICMP:          b.timeout(f, field+".timeouts.icmp", s.Timeouts.ICMP),
+			TCP:           b.Timeout(f, field+".timeouts.tcp", s.Timeouts.TCP),
+			TCPTransitory: b.Timeout(f, field+".timeouts.tcpTransitory", s.Timeouts.TCPTransitory),
+			UDP:           b.Timeout(f, field+".timeouts.udp", s.Timeouts.UDP),
+			ICMP:          b.Timeout(f, field+".timeouts.icmp", s.Timeouts.ICMP),
 		},
 	}
 }

@@ -1,64 +1,40 @@
-// Package graph is a service chain as a directed graph of elements: what the
-// synthesizer walks and the oracle runs. Build lowers the user's types to it.
+// Package graph is a service chain as a directed graph of elements: what the synthesizer walks and the oracle runs. Build lowers the user's
+// types to it, by the functions of all modules.
 package graph
 
 import (
-	"net"
-	"net/netip"
-
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 )
 
-// Graph is one chain. It is valid: every output port that packets can leave by is wired,
-// names are unique, and the checks of Build hold.
-type Graph struct {
-	Chain      string
-	Interfaces []Interface
-	// Nodes are in a deterministic order; a node's index is its identity.
-	Nodes []Node
-}
+// Graph is one chain.
+type Graph = wiring.Graph
 
 // Interface is a chain interface: a link to the outside world.
-type Interface struct {
-	Name string
-	// Prefix holds the interface's address and its on-link prefix.
-	Prefix netip.Prefix
-	// Addresses are further addresses of its own, within Prefix or not: ARP and ping are answered.
-	Addresses []netip.Addr
-	// VLANs are those of tagged frames that come in and leave, ascending. Untagged ones always do.
-	VLANs []uint16
-	// Refused are sources that Entry drops, ascending and disjoint.
-	Refused []Refused
-	// TinyFragments tells that first fragments which end within their transport header are let in: nobody reads it
-	// (RFC 1858 section 3).
-	TinyFragments bool
-	// MTU is the largest IP packet, in bytes, that leaves.
-	MTU int
-	// Gateway is the next hop for what is not on-link; not valid: none.
-	Gateway   netip.Addr
-	Neighbors []Neighbor // static neighbours
-	// AnswerTTL is that of errors which the interface sends into the chain; 0: 64.
-	AnswerTTL uint8
-	// Proxy are further addresses that ARP requests are answered for (NAT pools within Prefix).
-	Proxy []netip.Addr
-	// MAC is the interface's own; nil: the bound device's.
-	MAC net.HardwareAddr
-	// Device is the EAL device string or kernel interface that the interface is
-	// bound to by default; empty: bound when run.
-	Device string
-	// In and Out are the interface's Input and Output nodes.
-	In, Out int
-}
+type Interface = wiring.Interface
+
+// Refused are source addresses that an interface's entry drops, and why.
+type Refused = wiring.Refused
 
 // Neighbor is a static entry of an interface's neighbour table.
-type Neighbor struct {
-	Addr netip.Addr
-	MAC  net.HardwareAddr
-	VLAN uint16 // 0: untagged
-}
+type Neighbor = wiring.Neighbor
 
 // Node is an element in its place.
 type Node = wiring.Node
 
 // Edge leads to an input port of a node.
 type Edge = wiring.Edge
+
+// Inputs is what a chain refers to.
+type Inputs = lower.Inputs
+
+// Build lowers a chain to its graph of elements. The graph is nil if some finding is an error. The chain must have its defaults set (package
+// manifest and the API server do).
+func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
+	return lower.Build(chain, in)
+}
+
+// DeviceName is a device without its arguments, a PCI address with its domain.
+func DeviceName(device string) string { return wiring.DeviceName(device) }

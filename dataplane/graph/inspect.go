@@ -11,15 +11,16 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register("inspect", func(k *v1alpha1.FunctionKinds) *v1alpha1.Inspect { return k.Inspect }, func(s *v1alpha1.Inspect) kind { return inspection{spec: s} })
+	lower.Register("inspect", func(k *v1alpha1.FunctionKinds) *v1alpha1.Inspect { return k.Inspect }, func(s *v1alpha1.Inspect) lower.Kind { return inspection{spec: s} })
 }
 
 type inspection struct {
-	twoSided
+	lower.TwoSided
 	spec *v1alpha1.Inspect
 }
 
@@ -38,42 +39,38 @@ const maxInspected = 64
 // maxInspectRules is how many rules an inspector has at most.
 const maxInspectRules = 4096
 
-func (g *inspected) has(side string) bool {
-	return g.from == "" || g.from == v1alpha1.SideOutside == (side == outside)
-}
-
 func (g *inspected) drops() bool {
 	return slices.ContainsFunc(g.rules, func(r element.InspectRule) bool { return r.Action.Drop != "" })
 }
 
-// lower makes, for the rules of each kind of packets, a classifier per direction, "ids/inside", and an inspector "ids/inspect" that
+// Lower makes, for the rules of each kind of packets, a classifier per direction, "ids/inside", and an inspector "ids/inspect" that
 // both share, the later ones with a number. What a rule drops is counted as "ids/matched", fragments as "ids/fragment".
-func (n inspection) lower(b *builder, f *function) {
-	groups := b.inspections(f, n.spec)
-	fragment := b.discardOnce(f, f.name+"/fragment")
-	for side, name := range twoSides {
-		if !b.reached[port{f.name, name}] {
+func (n inspection) Lower(b *lower.Builder, f *lower.Function) {
+	groups := readInspections(b, f, n.spec)
+	fragment := b.AddOnce(f, f.Name+"/fragment")
+	for side, name := range lower.TwoSides {
+		if !b.Reached(f.Port(name)) {
 			continue
 		}
-		var ends []Edge // outputs that lead to what comes next
+		var ends []lower.Edge // outputs that lead to what comes next
 		for i, g := range groups {
-			if !g.has(name) {
+			if !lower.From(g.from, name) {
 				continue
 			}
-			c := b.add(f.name, numbered(f.name+"/"+name, i), g.classifier(n.spec.Fragments))
-			b.join(f, name, ends, c)
-			ends = []Edge{{To: c, Port: inspectPasses}, b.inspectFrom(f, g, i, c, side)}
+			c := b.Add(f.Name, numbered(f.Name+"/"+name, i), g.classifier(n.spec.Fragments))
+			join(b, f, name, ends, c)
+			ends = []lower.Edge{{To: c, Port: inspectPasses}, inspectFrom(b, f, g, i, c, side)}
 			if g.drops() && n.spec.Fragments != v1alpha1.FragmentsPass {
-				b.wire(c, inspectFragments, fragment())
+				b.Wire(c, inspectFragments, fragment())
 			}
 		}
 		if ends == nil { // no rule is for this side
-			c := b.add(f.name, f.name+"/"+name, element.Classifier{Default: inspectPasses, Outs: 1})
-			b.join(f, name, nil, c)
-			ends = []Edge{{To: c, Port: inspectPasses}}
+			c := b.Add(f.Name, f.Name+"/"+name, element.Classifier{Default: inspectPasses, Outs: 1})
+			join(b, f, name, nil, c)
+			ends = []lower.Edge{{To: c, Port: inspectPasses}}
 		}
 		for _, e := range ends {
-			b.exit(e.To, e.Port, f, opposite(name))
+			b.Exit(e.To, e.Port, f, lower.Opposite(name))
 		}
 	}
 }
@@ -86,32 +83,32 @@ const (
 )
 
 // join leads what came before to a node; nothing did: packets come in there.
-func (b *builder) join(f *function, side string, ends []Edge, node int) {
+func join(b *lower.Builder, f *lower.Function, side string, ends []lower.Edge, node int) {
 	for _, e := range ends {
-		b.wire(e.To, e.Port, node)
+		b.Wire(e.To, e.Port, node)
 	}
 	if ends == nil {
-		f.entry[side] = Edge{To: node}
+		f.Entry[side] = lower.Edge{To: node}
 	}
 }
 
 // inspectFrom leads a classifier to the inspector of its packets, and tells by which output these leave it.
-func (b *builder) inspectFrom(f *function, g *inspected, i, classifier, side int) Edge {
-	e := element.Inspect{Rules: g.rules, Streams: g.streams, TwoSided: g.from == "" && b.reached[port{f.name, inside}] && b.reached[port{f.name, outside}]}
+func inspectFrom(b *lower.Builder, f *lower.Function, g *inspected, i, classifier, side int) lower.Edge {
+	e := element.Inspect{Rules: g.rules, Streams: g.streams, TwoSided: g.from == "" && b.Reached(f.Port(lower.Inside)) && b.Reached(f.Port(lower.Outside))}
 	if e.Streams != nil && !e.TwoSided && side == 1 {
 		s := *e.Streams
 		s.FromOutside = true
 		e.Streams = &s
 	}
 	if g.node < 0 {
-		g.node = b.add(f.name, numbered(f.name+"/inspect", i), e)
+		g.node = b.Add(f.Name, numbered(f.Name+"/inspect", i), e)
 	}
 	in := 0
 	if e.TwoSided {
 		in = side
 	}
-	b.g.Nodes[classifier].Out[inspectMatches] = Edge{To: g.node, Port: in}
-	return Edge{To: g.node, Port: e.Leaves(in)}
+	b.Lead(classifier, inspectMatches, lower.Edge{To: g.node, Port: in})
+	return lower.Edge{To: g.node, Port: e.Leaves(in)}
 }
 
 func numbered(name string, i int) string {
@@ -128,8 +125,8 @@ func (g *inspected) classifier(fragments v1alpha1.InspectFragments) element.Clas
 	c := element.Classifier{Default: inspectPasses, Outs: inspectMatches + 1}
 	whole, parts := element.Rule{Name: "inspect", Out: inspectMatches}, element.Rule{Name: "fragment", Out: inspectFragments}
 	for _, p := range g.filters {
-		whole.Filters = append(whole.Filters, p.Intersect(wholePackets).And(headerspace.SPort, withPorts))
-		parts.Filters = append(parts.Filters, p.Intersect(pieces).Without(headerspace.SPort).Without(headerspace.DPort))
+		whole.Filters = append(whole.Filters, p.Intersect(lower.WholePackets).And(headerspace.SPort, withPorts))
+		parts.Filters = append(parts.Filters, p.Intersect(lower.Fragments).Without(headerspace.SPort).Without(headerspace.DPort))
 	}
 	c.Rules = append(c.Rules, whole)
 	if g.drops() && fragments != v1alpha1.FragmentsPass {
@@ -139,8 +136,8 @@ func (g *inspected) classifier(fragments v1alpha1.InspectFragments) element.Clas
 }
 
 // inspections are the rules by the packets that they are for.
-func (b *builder) inspections(f *function, spec *v1alpha1.Inspect) []*inspected {
-	l := inspectReader{b: b, f: f, spec: spec, streams: b.inspectStreams(f, spec.Streams)}
+func readInspections(b *lower.Builder, f *lower.Function, spec *v1alpha1.Inspect) []*inspected {
+	l := inspectReader{b: b, f: f, spec: spec, streams: inspectStreams(b, f, spec.Streams)}
 	if action, ok := l.action(); ok {
 		l.own(action)
 	}
@@ -151,8 +148,8 @@ func (b *builder) inspections(f *function, spec *v1alpha1.Inspect) []*inspected 
 }
 
 type inspectReader struct {
-	b       *builder
-	f       *function
+	b       *lower.Builder
+	f       *lower.Function
 	spec    *v1alpha1.Inspect
 	streams *element.InspectStreams
 	groups  []*inspected
@@ -162,14 +159,14 @@ type inspectReader struct {
 const streamsKnown = 16
 
 // inspectStreams reads how far streams are looked at; absent: by the defaults.
-func (b *builder) inspectStreams(f *function, spec *v1alpha1.InspectStreams) *element.InspectStreams {
+func inspectStreams(b *lower.Builder, f *lower.Function, spec *v1alpha1.InspectStreams) *element.InspectStreams {
 	s := v1alpha1.DefaultInspectStreams()
 	if spec != nil {
 		s = *spec
 	}
 	return &element.InspectStreams{
-		Depth: int(s.Depth), Max: int(s.Max), Known: streamsKnown * int(s.Max), Full: f.name + "/full",
-		Timeout: b.timeout(f, f.path+".streams.timeout", s.Timeout),
+		Depth: int(s.Depth), Max: int(s.Max), Known: streamsKnown * int(s.Max), Full: f.Name + "/full",
+		Timeout: b.Timeout(f, f.Path+".streams.timeout", s.Timeout),
 	}
 }
 
@@ -197,14 +194,14 @@ func (l *inspectReader) add(from v1alpha1.Side, stream bool, filters []headerspa
 }
 
 func (l *inspectReader) fail(field, value, format string, args ...any) {
-	l.b.fail(l.f.object, l.f.path+"."+field, value, format, args...)
+	l.b.Fail(l.f.Object, l.f.Path+"."+field, value, format, args...)
 }
 
 func (l *inspectReader) action() (element.InspectAction, bool) {
 	dscp := l.spec.Mark
 	switch l.spec.Action {
 	case "", v1alpha1.InspectDrop:
-		return element.InspectAction{Drop: l.f.name + "/matched"}, true
+		return element.InspectAction{Drop: l.f.Name + "/matched"}, true
 	case v1alpha1.InspectCount:
 		return element.InspectAction{}, true
 	case v1alpha1.InspectMark:
@@ -231,7 +228,7 @@ func (l *inspectReader) own(action element.InspectAction) {
 	if match.Protocol == nil {
 		match.Protocol = new(intstr.FromString("udp"))
 	}
-	filter, ok := l.b.filter(l.f.object, l.f.path, &match)
+	filter, ok := l.b.Filter(l.f.Object, l.f.Path, &match)
 	stream := filter.Get(headerspace.Proto).Equal(headerspace.Of(6))
 	if ok && !stream && !filter.Get(headerspace.Proto).Equal(headerspace.Of(17)) {
 		l.fail("protocol", match.Protocol.String(), "is not looked into; write udp or tcp")
@@ -246,11 +243,11 @@ func (l *inspectReader) own(action element.InspectAction) {
 	}
 	each := func(field string, i int, value string, part element.InspectPart, message string) {
 		if message == "" && ok {
-			message = l.add(s.From, stream, []headerspace.Filter{filter}, element.InspectRule{Name: index(field, i), Parts: []element.InspectPart{part}, Action: action})
+			message = l.add(s.From, stream, []headerspace.Filter{filter}, element.InspectRule{Name: lower.Index(field, i), Parts: []element.InspectPart{part}, Action: action})
 			ok = message == ""
 		}
 		if message != "" {
-			l.fail(index(field, i), value, "%s", message)
+			l.fail(lower.Index(field, i), value, "%s", message)
 		}
 	}
 	for i, p := range s.Patterns {
@@ -304,7 +301,7 @@ var inspectBuffers = map[string]element.Buffer{
 }
 
 func (l *inspectReader) fromFile(from *v1alpha1.InspectRulesFrom) {
-	list, read := l.b.in.Files.Inspections[from.Name()]
+	list, read := l.b.In.Files.Inspections[from.Name()]
 	if !read {
 		l.fail("rulesFrom", from.Name(), "the file was not read")
 		return
@@ -312,7 +309,7 @@ func (l *inspectReader) fromFile(from *v1alpha1.InspectRulesFrom) {
 	for _, r := range list {
 		rule := element.InspectRule{Name: r.Name}
 		if r.Drop {
-			rule.Action.Drop = l.f.name + "/matched"
+			rule.Action.Drop = l.f.Name + "/matched"
 		}
 		for _, p := range r.Parts {
 			rule.Parts = append(rule.Parts, element.InspectPart{

@@ -14,20 +14,22 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register("loadBalancer", func(k *v1alpha1.FunctionKinds) *v1alpha1.LoadBalancer { return k.LoadBalancer }, func(s *v1alpha1.LoadBalancer) kind { return loadBalancer{spec: s} })
+	lower.Register("loadBalancer", func(k *v1alpha1.FunctionKinds) *v1alpha1.LoadBalancer { return k.LoadBalancer }, func(s *v1alpha1.LoadBalancer) lower.Kind { return loadBalancer{spec: s} })
+	lower.When(lower.Lowered, checkTranslated)
 }
 
 type loadBalancer struct {
-	twoSided
+	lower.TwoSided
 	spec *v1alpha1.LoadBalancer
 }
 
-// answers: pings and what no service is for are answered to the clients.
-func (loadBalancer) answers(*builder) bool { return true }
+// Answers: pings and what no service is for are answered to the clients.
+func (loadBalancer) Answers(*lower.Builder) bool { return true }
 
 // service is a virtual service as it was read.
 type service struct {
@@ -44,43 +46,35 @@ const (
 	toVirtualHost
 )
 
-// wholePackets are those that are no fragments, pieces the others.
-var (
-	wholePackets = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
-	pieces       = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
-	// icmpErrors quote the packet that they are about.
-	icmpErrors = wholePackets.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(3, 11, 12))
-)
-
-// lower makes "lb/balancer", and before it per direction a classifier, "lb/outside" and "lb/inside". What is sent to a virtual address, but to
+// Lower makes "lb/balancer", and before it per direction a classifier, "lb/outside" and "lb/inside". What is sent to a virtual address, but to
 // no service, ends at "lb/host".
-func (l loadBalancer) lower(b *builder, f *function) {
-	services := b.services(f, l.spec)
-	e := b.balancer(f, l.spec)
-	node := b.add(f.name, f.name+"/balancer", e)
-	fragment := b.discardOnce(f, f.name+"/fragment")
-	if b.reached[port{f.name, outside}] {
-		n := b.add(f.name, f.name+"/outside", fromClients(f.name, services, e))
-		f.entry[outside] = Edge{To: n}
-		b.exit(n, balancerPasses, f, inside)
-		b.g.Nodes[n].Out[toBalancer] = Edge{To: node, Port: element.BalancerClients}
-		b.wire(n, toFragment, fragment())
-		host := b.add(f.name, f.name+"/host", element.LocalHost{})
-		b.wire(n, toVirtualHost, host)
-		b.exit(host, 0, f, outside)
-		b.rejections = append(b.rejections, rejection{host, port{f.name, outside}})
-		b.exit(node, element.BalancerBackends, f, inside)
+func (l loadBalancer) Lower(b *lower.Builder, f *lower.Function) {
+	services := readServices(b, f, l.spec)
+	e := readBalancer(b, f, l.spec)
+	node := b.Add(f.Name, f.Name+"/balancer", e)
+	fragment := b.AddOnce(f, f.Name+"/fragment")
+	if b.Reached(f.Port(lower.Outside)) {
+		n := b.Add(f.Name, f.Name+"/outside", fromClients(f.Name, services, e))
+		f.Entry[lower.Outside] = lower.Edge{To: n}
+		b.Exit(n, balancerPasses, f, lower.Inside)
+		b.Lead(n, toBalancer, lower.Edge{To: node, Port: element.BalancerClients})
+		b.Wire(n, toFragment, fragment())
+		host := b.Add(f.Name, f.Name+"/host", element.LocalHost{})
+		b.Wire(n, toVirtualHost, host)
+		b.Exit(host, 0, f, lower.Outside)
+		b.AnswersFrom(host, f.Port(lower.Outside))
+		b.Exit(node, element.BalancerBackends, f, lower.Inside)
 	}
-	if b.reached[port{f.name, inside}] {
-		n := b.add(f.name, f.name+"/inside", fromBackends(f.name, services, e))
-		f.entry[inside] = Edge{To: n}
-		b.exit(n, balancerPasses, f, outside)
+	if b.Reached(f.Port(lower.Inside)) {
+		n := b.Add(f.Name, f.Name+"/inside", fromBackends(f.Name, services, e))
+		f.Entry[lower.Inside] = lower.Edge{To: n}
+		b.Exit(n, balancerPasses, f, lower.Outside)
 		if e.Direct {
 			return
 		}
-		b.g.Nodes[n].Out[toBalancer] = Edge{To: node, Port: element.BalancerBackends}
-		b.wire(n, toFragment, fragment())
-		b.exit(node, element.BalancerClients, f, outside)
+		b.Lead(n, toBalancer, lower.Edge{To: node, Port: element.BalancerBackends})
+		b.Wire(n, toFragment, fragment())
+		b.Exit(node, element.BalancerClients, f, lower.Outside)
 	}
 }
 
@@ -92,8 +86,8 @@ func fromClients(name string, services []service, e element.Balancer) element.Cl
 		c.Rules = append(c.Rules, element.Rule{Name: s.name, Filters: []headerspace.Filter{s.filter}, Out: toBalancer})
 	}
 	c.Rules = append(c.Rules,
-		element.Rule{Name: name + "/errors", Filters: []headerspace.Filter{icmpErrors.Intersect(virtual)}, Out: toBalancer},
-		element.Rule{Name: name + "/fragments", Filters: []headerspace.Filter{pieces.Intersect(virtual).With(headerspace.Proto, protosOf(services))}, Out: toFragment},
+		element.Rule{Name: name + "/errors", Filters: []headerspace.Filter{lower.ICMPErrors.Intersect(virtual)}, Out: toBalancer},
+		element.Rule{Name: name + "/fragments", Filters: []headerspace.Filter{lower.Fragments.Intersect(virtual).With(headerspace.Proto, protosOf(services))}, Out: toFragment},
 		element.Rule{Name: name + "/addresses", Filters: []headerspace.Filter{virtual}, Out: toVirtualHost},
 	)
 	return c
@@ -117,16 +111,16 @@ func fromBackends(name string, services []service, e element.Balancer) element.C
 			if g.port != 0 {
 				ports = headerspace.Of(uint64(g.port))
 			}
-			replies = append(replies, wholePackets.With(headerspace.Proto, headerspace.Single(proto.Lo)).
+			replies = append(replies, lower.WholePackets.With(headerspace.Proto, headerspace.Single(proto.Lo)).
 				With(headerspace.Src, g.addresses).With(headerspace.SPort, ports))
 		}
 	}
-	fragments := pieces.With(headerspace.Proto, protosOf(services)).With(headerspace.Src, e.BackendSet())
+	fragments := lower.Fragments.With(headerspace.Proto, protosOf(services)).With(headerspace.Src, e.BackendSet())
 	return element.Classifier{
 		Default: balancerPasses, Outs: toFragment + 1,
 		Rules: []element.Rule{
 			{Name: name + "/replies", Filters: replies, Out: toBalancer},
-			{Name: name + "/errors-back", Filters: []headerspace.Filter{icmpErrors}, Out: toBalancer},
+			{Name: name + "/errors-back", Filters: []headerspace.Filter{lower.ICMPErrors}, Out: toBalancer},
 			{Name: name + "/fragments-back", Filters: []headerspace.Filter{fragments}, Out: toFragment},
 		},
 	}
@@ -158,115 +152,110 @@ func byPort(backends []element.Backend) (groups []backendGroup) {
 	return groups
 }
 
-// services reads the virtual services, and notes their addresses.
-func (b *builder) services(f *function, spec *v1alpha1.LoadBalancer) []service {
+// readServices reads the virtual services, and notes their addresses.
+func readServices(b *lower.Builder, f *lower.Function, spec *v1alpha1.LoadBalancer) []service {
 	var list []service
 	names := map[string]string{}
-	for _, own := range []string{inside, outside, "balancer", "host", "errors", "errors-back", "fragments", "fragments-back", "addresses", "replies", "fragment"} {
+	for _, own := range []string{lower.Inside, lower.Outside, "balancer", "host", "errors", "errors-back", "fragments", "fragments-back", "addresses", "replies", "fragment"} {
 		names[own] = "the load balancer itself"
 	}
 	for i := range spec.Virtual {
 		v := &spec.Virtual[i]
-		field := index(f.path+".virtual", i)
+		field := lower.Index(f.Path+".virtual", i)
 		name := string(v.Name)
 		if name == "" {
 			name = fmt.Sprintf("virtual-%d", i+1)
 		}
 		if first, ok := names[name]; ok {
-			b.fail(f.object, field+".name", name, "the name is taken by %s; services need names of their own", first)
+			b.Fail(f.Object, field+".name", name, "the name is taken by %s; services need names of their own", first)
 		}
 		names[name] = field
-		if s, ok := b.service(f, field, f.name+"/"+name, v); ok {
-			b.checkServices(f, field, list, s)
+		if s, ok := readService(b, f, field, f.Name+"/"+name, v); ok {
+			checkServices(b, f, field, list, s)
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// service reads a virtual service as the match that it is.
-func (b *builder) service(f *function, field, name string, v *v1alpha1.VirtualService) (service, bool) {
+// readService reads a virtual service as the match that it is.
+func readService(b *lower.Builder, f *lower.Function, field, name string, v *v1alpha1.VirtualService) (service, bool) {
 	proto := intstr.FromString(strings.ToLower(string(v.Protocol)))
 	m := v1alpha1.Match{Protocol: &proto, DestinationPorts: v.Ports}
 	filter, problems := rules.Filter(&m)
 	ok := true
 	for i := range problems {
 		problems[i].Field = strings.Replace(problems[i].Field, "destinationPorts", "ports", 1)
-		ok = b.problem(f.object, field, &problems[i]) && ok
+		ok = b.Problem(f.Object, field, &problems[i]) && ok
 	}
 	var addresses headerspace.Set
 	for n, s := range v.Addresses {
-		at := index(field+".addresses", n)
+		at := lower.Index(field+".addresses", n)
 		a, problem := rules.ParseAddress(string(s))
-		if !b.problem(f.object, at, problem) {
+		if !b.Problem(f.Object, at, problem) {
 			ok = false
 			continue
 		}
-		b.virtuals = append(b.virtuals, virtual{a, port{f.name, outside}, f.object, at})
+		b.Serve(&virtual{a, f.Port(lower.Outside), f.Object, at})
 		addresses = addresses.Union(headerspace.Single(headerspace.Addr(a)))
 	}
 	p := filter.Get(headerspace.Proto).Intervals()
 	if !ok || len(p) != 1 {
 		return service{}, false
 	}
-	filter = filter.Intersect(wholePackets).With(headerspace.Dst, addresses)
+	filter = filter.Intersect(lower.WholePackets).With(headerspace.Dst, addresses)
 	return service{name, p[0].Lo, filter}, true
 }
 
 // checkServices finds a service that has an address and port of another.
-func (b *builder) checkServices(f *function, field string, list []service, s service) {
+func checkServices(b *lower.Builder, f *lower.Function, field string, list []service, s service) {
 	for _, other := range list {
 		if s.filter.Overlaps(other.filter) {
-			b.fail(f.object, field, "", "has an address and port of %q, which gets the packets; give each service addresses or ports of its own", strings.TrimPrefix(other.name, f.name+"/"))
+			b.Fail(f.Object, field, "", "has an address and port of %q, which gets the packets; give each service addresses or ports of its own", strings.TrimPrefix(other.name, f.Name+"/"))
 			return
 		}
 	}
 }
 
-// balancer reads the backends and what else flows are spread by.
-func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Balancer {
+// readBalancer reads the backends and what else flows are spread by.
+func readBalancer(b *lower.Builder, f *lower.Function, spec *v1alpha1.LoadBalancer) element.Balancer {
 	e := element.Balancer{
 		ByClient: spec.Affinity == v1alpha1.AffinityClient, MaxSessions: int(spec.MaxSessions),
 		Direct: spec.Mode == v1alpha1.BalancerDSR, Stateless: spec.Stateless,
-		NoBackend: f.name + "/no-backend", Full: f.name + "/full", NoSession: f.name + "/no-session",
+		NoBackend: f.Name + "/no-backend", Full: f.Name + "/full", NoSession: f.Name + "/no-session",
 		Timeouts: element.Timeouts{
-			TCP:           b.timeout(f, f.path+".timeouts.tcp", spec.Timeouts.TCP),
-			TCPTransitory: b.timeout(f, f.path+".timeouts.tcpTransitory", spec.Timeouts.TCPTransitory),
-			UDP:           b.timeout(f, f.path+".timeouts.udp", spec.Timeouts.UDP),
+			TCP:           b.Timeout(f, f.Path+".timeouts.tcp", spec.Timeouts.TCP),
+			TCPTransitory: b.Timeout(f, f.Path+".timeouts.tcpTransitory", spec.Timeouts.TCPTransitory),
+			UDP:           b.Timeout(f, f.Path+".timeouts.udp", spec.Timeouts.UDP),
 		},
 	}
-	for _, v := range b.virtuals {
-		if v.at.owner == f.name && !slices.Contains(e.Virtual, v.addr) {
-			e.Virtual = append(e.Virtual, v.addr)
-		}
-	}
-	slices.SortFunc(e.Virtual, netip.Addr.Compare)
+	e.Virtual = virtualOf(b, f)
 	if from := spec.BackendsFrom; from != nil { // the operator has put the endpoints in its place
-		b.fail(f.object, f.path+".backendsFrom", from.ServiceRef.Name, "the endpoints of a Service are known in a cluster only; on a host, list the servers as `backends`")
+		b.Fail(f.Object, f.Path+".backendsFrom", from.ServiceRef.Name, "the endpoints of a Service are known in a cluster only; on a host, list the servers as `backends`")
 	}
-	e.Backends = b.readBackends(f, spec.Backends, e.Virtual)
+	e.Backends = readBackends(b, f, spec.Backends, e.Virtual)
 	if e.Direct {
-		b.checkDirect(f, spec)
+		checkDirect(b, f, spec)
 	}
 	if spec.SlowStart != "" {
-		e.SlowStart = b.timeout(f, f.path+".slowStart", spec.SlowStart)
+		e.SlowStart = b.Timeout(f, f.Path+".slowStart", spec.SlowStart)
 	}
 	if spec.HealthCheck != nil {
-		e.Check = b.healthCheck(f, spec.HealthCheck, e.Backends)
+		e.Check = healthCheck(b, f, spec.HealthCheck, e.Backends)
 	}
 	if len(e.Backends) > 0 && !slices.ContainsFunc(e.Backends, func(k element.Backend) bool { return k.Weight > 0 }) {
-		b.warn(f.object, f.path+".backends", "", "all have weight 0: new flows are dropped as %q; give one a weight above 0", e.NoBackend)
+		b.Warn(f.Object, f.Path+".backends", "", "all have weight 0: new flows are dropped as %q; give one a weight above 0", e.NoBackend)
 	}
 	return e
 }
 
-func (b *builder) readBackends(f *function, specs []v1alpha1.Backend, virtual []netip.Addr) []element.Backend {
+func readBackends(b *lower.Builder, f *lower.Function, specs []v1alpha1.Backend, virtual []netip.Addr) []element.Backend {
 	var list []element.Backend
 	first := map[netip.AddrPort]string{}
 	for i := range specs {
-		field := index(f.path+".backends", i)
+		field := lower.Index(f.Path+".backends", i)
 		a, problem := rules.ParseAddress(string(specs[i].Address))
-		if !b.problem(f.object, field+".address", problem) {
+		if !b.Problem(f.Object, field+".address", problem) {
 			continue
 		}
 		k := element.Backend{Addr: a, Port: uint16(specs[i].Port), Weight: 1}
@@ -275,11 +264,11 @@ func (b *builder) readBackends(f *function, specs []v1alpha1.Backend, virtual []
 		}
 		at := netip.AddrPortFrom(a, k.Port)
 		if other, ok := first[at]; ok {
-			b.fail(f.object, field, backendText(k), "is also %s; name each backend once, with the weight of both", other)
+			b.Fail(f.Object, field, backendText(k), "is also %s; name each backend once, with the weight of both", other)
 			continue
 		}
 		first[at] = field
-		b.checkBackend(f, field+".address", a, virtual)
+		checkBackend(b, f, field+".address", a, virtual)
 		list = append(list, k)
 	}
 	slices.SortFunc(list, func(x, y element.Backend) int {
@@ -298,81 +287,95 @@ func backendText(k element.Backend) string {
 // virtual is a virtual address of a load balancer, and the port at which its clients are.
 type virtual struct {
 	addr   netip.Addr
-	at     port
+	at     lower.Port
 	object finding.Object
 	field  string
 }
 
-// virtualsIn are the virtual addresses that are seen in a realm.
-func (b *builder) virtualsIn(realm port) []netip.Addr {
-	var out []netip.Addr
-	for _, v := range b.virtuals {
-		if b.realm.find(v.at) == realm {
-			out = append(out, v.addr)
+// virtualOf are the virtual addresses of a function, each once, ascending.
+func virtualOf(b *lower.Builder, f *lower.Function) (list []netip.Addr) {
+	for _, s := range b.Served() {
+		if v, ok := s.(*virtual); ok && v.at.Owner == f.Name && !slices.Contains(list, v.addr) {
+			list = append(list, v.addr)
 		}
 	}
-	return out
+	slices.SortFunc(list, netip.Addr.Compare)
+	return list
 }
 
-// checkVirtuals finds virtual addresses that belong to others, for whom the engine would answer ARP requests.
-func (b *builder) checkVirtuals() {
-	for n, v := range b.virtuals {
-		say := func(format string, args ...any) { b.fail(v.object, v.field, v.addr.String(), format, args...) }
-		if s, ok := rules.SpecialIn(rules.Range{First: v.addr, Last: v.addr}); ok {
-			say("is a %s address (%s); give one that hosts can have", s.What, s.Prefix)
-			continue
+// Addresses are the one.
+func (v *virtual) Addresses() []netip.Addr { return []netip.Addr{v.addr} }
+
+// At is where the clients are.
+func (v *virtual) At() lower.Port { return v.at }
+
+// Own: clients talk to the address.
+func (*virtual) Own() bool { return true }
+
+// Check finds a virtual address that belongs to others, for whom the engine would answer ARP requests.
+func (v *virtual) Check(b *lower.Builder) {
+	say := func(format string, args ...any) { b.Fail(v.object, v.field, v.addr.String(), format, args...) }
+	if s, ok := rules.SpecialIn(rules.Range{First: v.addr, Last: v.addr}); ok {
+		say("is a %s address (%s); give one that hosts can have", s.What, s.Prefix)
+		return
+	}
+	for _, i := range b.Interfaces {
+		if b.Sees(i, v.at) {
+			checkVirtualAt(v.addr, i, say)
 		}
-		for _, i := range b.interfaces {
-			if b.sees(i, v.at) {
-				b.checkVirtualAt(v.addr, i, say)
-			}
+	}
+	checkVirtualRouters(b, v, say)
+	v.checkServed(b, say)
+}
+
+// checkServed finds others that have the address.
+func (v *virtual) checkServed(b *lower.Builder, say func(string, ...any)) {
+	for _, s := range b.Served() {
+		if !s.Own() && b.Realm(s.At()) == b.Realm(v.at) && slices.Contains(s.Addresses(), v.addr) {
+			say("is in the pool of %q; give the load balancer an address of its own", s.At().Owner)
 		}
-		b.checkVirtualRouters(v, say)
-		for _, p := range b.pools {
-			if b.realm.find(p.outside) == b.realm.find(v.at) && slices.Contains(p.pool, v.addr) {
-				say("is in the pool of %q; give the load balancer an address of its own", p.outside.owner)
-			}
+	}
+	for _, s := range b.Served() {
+		if s == lower.Served(v) {
+			break // those behind it look at this one
 		}
-		for _, w := range b.virtuals[:n] {
-			if w.addr == v.addr && w.at != v.at && b.realm.find(w.at) == b.realm.find(v.at) {
-				say("is a virtual address of %q, and no NAPT lies between them; give each an address of its own", w.at.owner)
-			}
+		if s.Own() && s.At() != v.at && b.Realm(s.At()) == b.Realm(v.at) && slices.Contains(s.Addresses(), v.addr) {
+			say("is a virtual address of %q, and no NAPT lies between them; give each an address of its own", s.At().Owner)
 		}
 	}
 }
 
-func (b *builder) checkVirtualAt(a netip.Addr, i *chainInterface, say func(string, ...any)) {
-	if !i.prefix.IsValid() || slices.Contains(i.addresses, a) {
+func checkVirtualAt(a netip.Addr, i *lower.Interface, say func(string, ...any)) {
+	if !i.Prefix.IsValid() || slices.Contains(i.Addresses, a) {
 		return
 	}
-	if a == i.prefix.Addr() {
-		say("is the address of interface %q; give one of its further `addresses`, or another one", i.name)
+	if a == i.Prefix.Addr() {
+		say("is the address of interface %q; give one of its further `addresses`, or another one", i.Name)
 		return
 	}
-	if i.prefix.Contains(a) {
-		if why := i.refuses(a); why != "" {
+	if i.Prefix.Contains(a) {
+		if why := i.Refuses(a); why != "" {
 			say("%s", why)
 		}
 	}
 }
 
-func (b *builder) checkVirtualRouters(v virtual, say func(string, ...any)) {
-	realm := b.realm.find(v.at)
-	for _, f := range b.functions {
-		if is[router](f) && b.realm.find(port{f.name, f.ports[0]}) == realm && slices.Contains(f.addresses(), v.addr) {
-			say("is the address of router %q; give the load balancer one of its own", f.name)
+func checkVirtualRouters(b *lower.Builder, v *virtual, say func(string, ...any)) {
+	for _, f := range b.RoutersAt(v.at) {
+		if slices.Contains(f.Router().Own(), v.addr) {
+			say("is the address of router %q; give the load balancer one of its own", f.Name)
 		}
 	}
-	for _, w := range b.vias {
-		if w.addr == v.addr && b.realm.find(w.at) == realm && !b.isGateway(w.addr) {
-			say("is the next hop of %s; give the load balancer an address of its own", w.field)
+	for _, h := range b.NextHopsAt(v.at) {
+		if h.Addr == v.addr {
+			say("is the next hop of %s; give the load balancer an address of its own", h.Field)
 		}
 	}
 }
 
 // checkBackend finds addresses that are no server's.
-func (b *builder) checkBackend(f *function, field string, a netip.Addr, virtual []netip.Addr) {
-	say := func(format string, args ...any) { b.fail(f.object, field, a.String(), format, args...) }
+func checkBackend(b *lower.Builder, f *lower.Function, field string, a netip.Addr, virtual []netip.Addr) {
+	say := func(format string, args ...any) { b.Fail(f.Object, field, a.String(), format, args...) }
 	if s, ok := rules.SpecialIn(rules.Range{First: a, Last: a}); ok {
 		say("is a %s address (%s); give that of a server", s.What, s.Prefix)
 		return
@@ -381,49 +384,43 @@ func (b *builder) checkBackend(f *function, field string, a netip.Addr, virtual 
 		say("is a virtual address; give that of a server")
 		return
 	}
-	for _, i := range b.interfaces {
-		if i.prefix.IsValid() && slices.Contains(i.own(), a) && b.sees(i, port{f.name, inside}) {
-			say("is an address of interface %q; give that of a server", i.name)
+	for _, i := range b.Interfaces {
+		if i.Prefix.IsValid() && slices.Contains(i.Own(), a) && b.Sees(i, f.Port(lower.Inside)) {
+			say("is an address of interface %q; give that of a server", i.Name)
 		}
 	}
 }
 
 // checkDirect finds what keeps packets from servers to which they are sent as they came, and functions that miss their replies.
-func (b *builder) checkDirect(f *function, spec *v1alpha1.LoadBalancer) {
-	near := b.behind(port{f.name, inside})
-	for _, r := range near.routers {
-		b.fail(f.object, f.path+".mode", string(spec.Mode), "router %q lies between the load balancer and its backends, and would look for the virtual address; have them on the link behind the load balancer, or use mode NAT", r.name)
+func checkDirect(b *lower.Builder, f *lower.Function, spec *v1alpha1.LoadBalancer) {
+	near := b.Behind(f.Port(lower.Inside))
+	for _, r := range near.Routers {
+		b.Fail(f.Object, f.Path+".mode", string(spec.Mode), "router %q lies between the load balancer and its backends, and would look for the virtual address; have them on the link behind the load balancer, or use mode NAT", r.Name)
 	}
 	onLink := func(a netip.Addr) bool {
-		return near.elements || len(near.routers) > 0 || slices.ContainsFunc(near.interfaces, func(i *chainInterface) bool { return !i.prefix.IsValid() || i.prefix.Masked().Contains(a) })
+		return near.Unforeseen || len(near.Routers) > 0 || slices.ContainsFunc(near.Interfaces, func(i *lower.Interface) bool { return !i.Prefix.IsValid() || i.Prefix.Masked().Contains(a) })
 	}
 	for i, k := range spec.Backends {
-		field := index(f.path+".backends", i)
+		field := lower.Index(f.Path+".backends", i)
 		if k.Port != 0 {
-			b.fail(f.object, field+".port", strconv.Itoa(int(k.Port)), "mode DSR sends packets as they came, to the port that the client chose; leave it out, or use mode NAT")
+			b.Fail(f.Object, field+".port", strconv.Itoa(int(k.Port)), "mode DSR sends packets as they came, to the port that the client chose; leave it out, or use mode NAT")
 		}
 		if a, problem := rules.ParseAddress(string(k.Address)); problem == nil && !onLink(a) {
-			b.fail(f.object, field+".address", a.String(), "is in the prefix of no interface behind the load balancer; mode DSR sends packets to the backend's MAC address, so it has to be on-link")
+			b.Fail(f.Object, field+".address", a.String(), "is in the prefix of no interface behind the load balancer; mode DSR sends packets to the backend's MAC address, so it has to be on-link")
 		}
 	}
-	for _, g := range slices.Concat(near.between, b.behind(port{f.name, outside}).between) {
-		if missesReplies(g) {
-			b.warn(f.object, f.path+".mode", string(spec.Mode), "servers reply past %q, which has to see both directions; use mode NAT, or take the function off the way", g.name)
+	for _, g := range slices.Concat(near.Between, b.Behind(f.Port(lower.Outside)).Between) {
+		if g.Kind.Traits().NeedsBoth {
+			b.Warn(f.Object, f.Path+".mode", string(spec.Mode), "servers reply past %q, which has to see both directions; use mode NAT, or take the function off the way", g.Name)
 		}
 	}
-}
-
-// missesReplies tells whether flows break at a function of which it sees one direction: their addresses change there, or replies say what fits.
-func missesReplies(f *function) bool {
-	w, ok := f.kind.(firewall)
-	return is[napt](f) || ok && w.spec.Tracking != nil && w.spec.Tracking.Strict
 }
 
 // healthCheck reads how backends are checked.
-func (b *builder) healthCheck(f *function, spec *v1alpha1.HealthCheck, backends []element.Backend) *element.HealthCheck {
-	field := f.path + ".healthCheck"
+func healthCheck(b *lower.Builder, f *lower.Function, spec *v1alpha1.HealthCheck, backends []element.Backend) *element.HealthCheck {
+	field := f.Path + ".healthCheck"
 	h := &element.HealthCheck{
-		Interval: b.timeout(f, field+".interval", spec.Interval), Timeout: b.timeout(f, field+".timeout", spec.Timeout),
+		Interval: b.Timeout(f, field+".interval", spec.Interval), Timeout: b.Timeout(f, field+".timeout", spec.Timeout),
 		Unhealthy: int(spec.UnhealthyThreshold), Healthy: int(spec.HealthyThreshold),
 	}
 	what := ".tcp.port"
@@ -434,7 +431,7 @@ func (b *builder) healthCheck(f *function, spec *v1alpha1.HealthCheck, backends 
 		h.Port = uint16(spec.TCP.Port)
 	}
 	if i := slices.IndexFunc(backends, func(k element.Backend) bool { return k.Port == 0 }); i >= 0 && h.Port == 0 {
-		b.fail(f.object, field+what, "", "backend %s has no port of its own; say to which port checks go, as in port: 80", backends[i].Addr)
+		b.Fail(f.Object, field+what, "", "backend %s has no port of its own; say to which port checks go, as in port: 80", backends[i].Addr)
 	}
 	return h
 }

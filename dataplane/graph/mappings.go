@@ -4,47 +4,35 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sinter-nfv/sinter/api/finding"
-	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// mapping is a set-field that translates addresses without state, and where it is written.
-type mapping struct {
-	object finding.Object
-	field  string
-	node   int
-	element.SetField
-}
-
-// checkMapping refuses a mapping of what a NAPT may translate to: an address of its pool with ports that it chooses from. Replies would
+// CheckRewrite refuses a mapping of what a NAPT may translate to: an address of its pool with ports that it chooses from. Replies would
 // come to one of the two alone.
-func (b *builder) checkMapping(m mapping) {
-	for i := range b.pools {
-		p := &b.pools[i]
-		if b.realm.find(p.outside) != b.realm.find(port{b.g.Nodes[m.node].Name, ""}) {
-			continue
-		}
-		a, found := b.mapsDynamic(m, p)
-		if !found {
-			continue
-		}
-		to := headerspace.AsAddr(m.Value)
-		what := fmt.Sprintf("takes packets to %s, which", headerspace.AsAddr(a))
-		if m.Field == headerspace.Src {
-			what = "maps to an address that"
-		}
-		b.fail(m.object, m.field, to.String(), "%s is in the pool of %q, with ports of those that it chooses from (%d-%d): replies would come to one of the two alone; "+
-			"take the address out of the pool, or map other ports", what, p.outside.owner, p.portMin, p.portMax)
+func (p *pooled) CheckRewrite(b *lower.Builder, m lower.Rewrite) {
+	if b.Realm(p.outside) != b.Realm(lower.Port{Owner: b.Nodes()[m.Node].Name}) {
+		return
 	}
+	a, found := mapsDynamic(b, m, p)
+	if !found {
+		return
+	}
+	to := headerspace.AsAddr(m.Value)
+	what := fmt.Sprintf("takes packets to %s, which", headerspace.AsAddr(a))
+	if m.Field == headerspace.Src {
+		what = "maps to an address that"
+	}
+	b.Fail(m.Object, m.Where, to.String(), "%s is in the pool of %q, with ports of those that it chooses from (%d-%d): replies would come to one of the two alone; "+
+		"take the address out of the pool, or map other ports", what, p.outside.Owner, p.portMin, p.portMax)
 }
 
 // mapsDynamic looks for packets that a mapping takes, or makes, and that a NAPT would take or make; a is the address.
-func (b *builder) mapsDynamic(m mapping, p *pooled) (a headerspace.Value, found bool) {
-	s := wiring.NewSearch(b.g.Nodes, func(node int, f headerspace.Filter) {
+func mapsDynamic(b *lower.Builder, m lower.Rewrite, p *pooled) (a headerspace.Value, found bool) {
+	s := wiring.NewSearch(b.Nodes(), func(node int, f headerspace.Filter) {
 		for _, d := range p.dynamic(m.Field == headerspace.Src) {
-			if q, possible := f.Intersect(d).Feasible(); node == m.node && possible && !found {
+			if q, possible := f.Intersect(d).Feasible(); node == m.Node && possible && !found {
 				a, found = q.Get(headerspace.Dst).Intervals()[0].Lo, true // of a mapping of destinations
 			}
 		}
@@ -56,11 +44,11 @@ func (b *builder) mapsDynamic(m mapping, p *pooled) (a headerspace.Value, found 
 		}
 		s.Outwards = true
 	} else {
-		start = start.With(headerspace.Dst, addressSet(p.pool))
+		start = start.With(headerspace.Dst, lower.AddressSet(p.pool))
 	}
-	for n, i := range b.interfaces {
-		if s.Outwards || b.sees(i, p.outside) {
-			s.Follow(b.g.Nodes[b.g.Interfaces[n].In].Out[0], start)
+	for _, i := range b.Interfaces {
+		if s.Outwards || b.Sees(i, p.outside) {
+			s.Follow(i.Entry(), start)
 		}
 	}
 	return a, found

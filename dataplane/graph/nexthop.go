@@ -11,42 +11,45 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
-	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
-// addresses are a router's own.
-func (f *function) addresses() []netip.Addr {
-	var out []netip.Addr
-	add := func(s string) {
-		if a, err := netip.ParseAddr(s); err == nil {
-			out = append(out, a)
+// checkNextHop warns of a route without via to more than what is on-link, by an interface without gateway. What
+// lies behind elements may rewrite packets, or choose the next hop. One route of a port is named.
+func (rt *router) checkNextHop(b *lower.Builder, f *lower.Function, field string, p netip.Prefix, name v1alpha1.Name, at lower.Behind) {
+	if b.Unlinked() || at.Unforeseen || rt.hopless[string(name)] {
+		return
+	}
+	for _, i := range at.Interfaces {
+		if i.Spec.Gateway != "" || !i.Prefix.IsValid() || i.Prefix.Bits() <= p.Bits() && i.Prefix.Contains(p.Addr()) {
+			continue
 		}
+		b.Warn(f.Object, field, p.String(), "interface %q has no gateway, and the route no via: what is not in %s is dropped as \"no-next-hop\"; give the route a via, or the interface a gateway",
+			i.Name, i.Prefix.Masked())
+		rt.hopless[string(name)] = true
+		return
 	}
-	r, ok := f.kind.(router)
-	if !ok {
-		return nil
-	}
-	add(string(r.spec.Address))
-	for _, p := range r.spec.Ports {
-		add(string(p.Address))
-	}
-	return out
+}
+
+// needsNextHop tells whether some route without via may lead to nowhere by an interface.
+func needsNextHop(at *lower.Behind) bool {
+	return slices.ContainsFunc(at.Interfaces, func(i *lower.Interface) bool { return i.Spec.Gateway == "" && i.Prefix.IsValid() })
 }
 
 // nextHopAdvice says what a next hop could be.
-func nextHopAdvice(prefixes []string, routers []*function) string {
+func nextHopAdvice(prefixes []string, routers []*lower.Function) string {
 	var could []string
 	if len(prefixes) > 0 {
 		could = append(could, "an address within "+strings.Join(prefixes, ", "))
 	}
 	for _, r := range routers {
-		own := r.addresses()
+		own := r.Router().Own()
 		if len(own) == 0 {
-			could = append(could, fmt.Sprintf("none, as router %q has no address", r.name))
+			could = append(could, fmt.Sprintf("none, as router %q has no address", r.Name))
 			continue
 		}
-		could = append(could, fmt.Sprintf("%s of router %q", joinAddrs(own), r.name))
+		could = append(could, fmt.Sprintf("%s of router %q", joinAddrs(own), r.Name))
 	}
 	if len(could) == 0 {
 		return "no interface lies behind it: leave via out"
@@ -71,23 +74,23 @@ const (
 
 // isLarge tells whether a router's routes are kept in a table. Those of stores always are, so that the next version of a text does not change what the
 // program is like.
-func (b *builder) isLarge(f *function, spec *v1alpha1.Router) bool {
-	if b.in.Tables == nil {
+func isLarge(b *lower.Builder, f *lower.Function, spec *v1alpha1.Router) bool {
+	if b.In.Tables == nil {
 		return false
 	}
 	few := len(spec.Routes)+len(spec.RoutesFrom)+len(spec.Ports) <= mostHops
 	if fromStores(spec) {
 		if !few {
-			b.fail(f.object, f.path+".routesFrom", "", "the router has %d routes, %d texts and %d ports; where a text comes from a store, have at most %d of these together",
+			b.Fail(f.Object, f.Path+".routesFrom", "", "the router has %d routes, %d texts and %d ports; where a text comes from a store, have at most %d of these together",
 				len(spec.Routes), len(spec.RoutesFrom), len(spec.Ports), mostHops)
 		}
 		return few
 	}
 	n := 0
 	for _, from := range spec.RoutesFrom {
-		n += len(b.in.Files.Prefixes[from.Name()])
+		n += len(b.In.Files.Prefixes[from.Name()])
 	}
-	return b.in.Tables.Any && n >= leastTable && few
+	return b.In.Tables.Any && n >= leastTable && few
 }
 
 func fromStores(spec *v1alpha1.Router) bool {
@@ -95,9 +98,10 @@ func fromStores(spec *v1alpha1.Router) bool {
 }
 
 // tableOf is routing for routes in a table. What it numbers depends on what routes lead to, and not on which routes there are.
-func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
-	near, connected := b.near(f), len(spec.RoutesFrom)+1
-	list := b.ownRoutes(f, spec, near)
+func (rt *router) tableOf(b *lower.Builder, f *lower.Function) routing {
+	spec := rt.spec
+	near, connected := near(b, f), len(spec.RoutesFrom)+1
+	list := rt.ownRoutes(b, f, near)
 	own := len(list)
 	var origins []*routeOrigin
 	for _, r := range list {
@@ -105,13 +109,13 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 	}
 	var from tables.Sources
 	for i := range spec.RoutesFrom {
-		of := b.fileOrigin(f, index(f.path+".routesFrom", i), &spec.RoutesFrom[i], near, i+1)
+		of := rt.fileOrigin(b, f, lower.Index(f.Path+".routesFrom", i), &spec.RoutesFrom[i], near, i+1)
 		if of == nil {
 			return routing{Lookup: element.Lookup{Outs: 1}} // it has errors
 		}
 		name := spec.RoutesFrom[i].Name()
 		origins = append(origins, of)
-		from.Files = append(from.Files, tables.File{Origin: uint16(own + i), Prefixes: b.in.Files.Prefixes[name], Version: b.in.Files.Versions[name]})
+		from.Files = append(from.Files, tables.File{Origin: uint16(own + i), Prefixes: b.In.Files.Prefixes[name], Version: b.In.Files.Versions[name]})
 	}
 	list = append(list, connectedRoutes(f, near, connected)...)
 	for i, r := range list {
@@ -127,17 +131,17 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 	t := &element.Table{}
 	from.Numbers, t.Hops = l.hops(origins)
 	t.Source = sourceOf(spec, &from)
-	t.Routes = b.in.Tables.Routes(f.name, from)
+	t.Routes = b.In.Tables.Routes(f.Name, from)
 	l.Table = t
 	for i, o := range origins {
 		if t.Wins(i) && o.rank < connected && o.port != "" {
-			f.beyond[o.port] = true
+			rt.routes.Beyond[o.port] = true
 		}
 	}
 	if r, ok := t.Find(0, 0); ok {
-		f.hasDefault = origins[r.Origin].port != ""
+		rt.routes.HasDefault = origins[r.Origin].port != ""
 	}
-	b.checkTwice(f, list, from.Own, t, connected)
+	checkTwice(b, f, list, from.Own, t, connected)
 	return l
 }
 
@@ -168,9 +172,9 @@ func routeOf(p netip.Prefix, origin int) fib.Route {
 
 // number gives the outputs their numbers: ports first, then types of routes that lead nowhere and
 // splits.
-func (l *routing) number(f *function, origins []*routeOrigin) {
-	to := placement.NewOuts()
-	for _, p := range f.ports {
+func (l *routing) number(f *lower.Function, origins []*routeOrigin) {
+	to := lower.NewOuts()
+	for _, p := range f.Ports {
 		if slices.ContainsFunc(origins, func(o *routeOrigin) bool { return o.leads() == p }) {
 			to.Number(p)
 		}
@@ -198,7 +202,7 @@ func (l *routing) hops(origins []*routeOrigin) (numbers []uint16, hops []element
 }
 
 // checkTwice finds what oncePerPrefix does among routes that are in no file.
-func (b *builder) checkTwice(f *function, list []portRoute, routes []fib.Route, t *element.Table, connected int) {
+func checkTwice(b *lower.Builder, f *lower.Function, list []portRoute, routes []fib.Route, t *element.Table, connected int) {
 	var check []portRoute
 	for i, r := range list {
 		first, _ := t.Find(routes[i].Addr, routes[i].Bits)
@@ -206,5 +210,5 @@ func (b *builder) checkTwice(f *function, list []portRoute, routes []fib.Route, 
 			check = append(check, r) // else a file has a route for it
 		}
 	}
-	b.oncePerPrefix(f, byPrefix(check), connected)
+	oncePerPrefix(b, f, byPrefix(check), connected)
 }

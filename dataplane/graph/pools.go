@@ -5,78 +5,79 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 )
 
-// via is a next hop of a route, and the router's port where it lies.
-type via struct {
-	addr  netip.Addr
-	at    port
-	field string
-}
+// Addresses are the pool.
+func (p *pooled) Addresses() []netip.Addr { return p.pool }
 
-func (b *builder) noteVia(f *function, field, at string, addr netip.Addr) {
-	b.vias = append(b.vias, via{addr, port{f.name, at}, field})
-}
+// At is the outside, where the pool is seen.
+func (p *pooled) At() lower.Port { return p.outside }
+
+// Own: packets of hosts inside have these addresses.
+func (*pooled) Own() bool { return false }
 
 // checkPoolEntry finds what no NAPT may translate to, wherever it is linked.
-func (b *builder) checkPoolEntry(p *pooled, e poolEntry) {
+func checkPoolEntry(b *lower.Builder, p *pooled, e poolEntry) {
 	if s, ok := rules.SpecialIn(e.Range); ok {
-		b.fail(p.object, e.field, e.text, "holds %s addresses (%s), from which no packet may come; give addresses that hosts can have", s.What, s.Prefix)
+		b.Fail(p.object, e.field, e.text, "holds %s addresses (%s), from which no packet may come; give addresses that hosts can have", s.What, s.Prefix)
 	}
-	for _, i := range b.interfaces {
-		if i.prefix.IsValid() && e.Holds(i.prefix.Addr()) {
-			b.fail(p.object, e.field, e.text, "holds the address %s of interface %q; pool addresses must not be addresses of the chain", i.prefix.Addr(), i.name)
+	for _, i := range b.Interfaces {
+		if i.Prefix.IsValid() && e.Holds(i.Prefix.Addr()) {
+			b.Fail(p.object, e.field, e.text, "holds the address %s of interface %q; pool addresses must not be addresses of the chain", i.Prefix.Addr(), i.Name)
 		}
 	}
 }
 
-// checkPools finds pool addresses that belong to others, for whom the engine would answer ARP requests.
-func (b *builder) checkPools() {
-	for n := range b.pools {
-		p := &b.pools[n]
-		for _, e := range p.entries {
-			for _, i := range b.interfaces {
-				b.checkPoolAt(p, e, i)
+// Check finds pool addresses that belong to others, for whom the engine would answer ARP requests.
+func (p *pooled) Check(b *lower.Builder) {
+	for _, e := range p.entries {
+		for _, i := range b.Interfaces {
+			checkPoolAt(b, p, e, i)
+		}
+		checkPoolRouters(b, p, e)
+		for _, s := range b.Served() {
+			if s == lower.Served(p) {
+				break // those behind it look at this one
 			}
-			b.checkPoolRouters(p, e)
-			for _, q := range b.pools[:n] {
-				b.checkPoolOverlap(p, e, &q)
+			if q, ok := s.(*pooled); ok {
+				checkPoolOverlap(b, p, e, q)
 			}
 		}
 	}
 }
 
 // checkPoolAt checks a range of a pool against an interface's net.
-func (b *builder) checkPoolAt(p *pooled, e poolEntry, i *chainInterface) {
-	if !i.prefix.IsValid() {
+func checkPoolAt(b *lower.Builder, p *pooled, e poolEntry, i *lower.Interface) {
+	if !i.Prefix.IsValid() {
 		return
 	}
-	last, _ := rules.Broadcast(i.prefix)
-	net := i.prefix.Masked()
+	last, _ := rules.Broadcast(i.Prefix)
+	net := i.Prefix.Masked()
 	switch {
-	case b.sees(i, p.outside):
-		b.checkPoolOutside(p, e, i)
-	case !b.sees(i, p.inside):
+	case b.Sees(i, p.outside):
+		checkPoolOutside(b, p, e, i)
+	case !b.Sees(i, p.inside):
 	case e.Overlaps(rules.Range{First: net.Addr(), Last: last}):
-		b.fail(p.object, e.field, e.text, "holds inside addresses: interface %q, with %s, lies on the NAPT's inside; give outside addresses", i.name, net)
-	case slices.ContainsFunc(i.addresses, e.Holds):
-		b.fail(p.object, e.field, e.text, "holds a further address of interface %q, which lies on the NAPT's inside; give outside addresses", i.name)
+		b.Fail(p.object, e.field, e.text, "holds inside addresses: interface %q, with %s, lies on the NAPT's inside; give outside addresses", i.Name, net)
+	case slices.ContainsFunc(i.Addresses, e.Holds):
+		b.Fail(p.object, e.field, e.text, "holds a further address of interface %q, which lies on the NAPT's inside; give outside addresses", i.Name)
 	}
 }
 
-func (b *builder) checkPoolOutside(p *pooled, e poolEntry, i *chainInterface) {
+func checkPoolOutside(b *lower.Builder, p *pooled, e poolEntry, i *lower.Interface) {
 	other := func(a netip.Addr, what string) {
 		if a.IsValid() && e.Holds(a) {
-			b.fail(p.object, e.field, e.text, "holds %s, %s of interface %q; leave it out: the engine would answer ARP requests for it", a, what, i.name)
+			b.Fail(p.object, e.field, e.text, "holds %s, %s of interface %q; leave it out: the engine would answer ARP requests for it", a, what, i.Name)
 		}
 	}
-	if last, has := rules.Broadcast(i.prefix); has {
-		other(i.prefix.Masked().Addr(), "the network address")
+	if last, has := rules.Broadcast(i.Prefix); has {
+		other(i.Prefix.Masked().Addr(), "the network address")
 		other(last, "the broadcast address")
 	}
-	gateway, _ := netip.ParseAddr(string(i.spec.Gateway)) // one that cannot be read has an error of its own
+	gateway, _ := netip.ParseAddr(string(i.Spec.Gateway)) // one that cannot be read has an error of its own
 	other(gateway, "the gateway")
-	for _, n := range i.spec.Neighbors {
+	for _, n := range i.Spec.Neighbors {
 		if a, _ := netip.ParseAddr(string(n.Address)); a != gateway {
 			other(a, "a neighbour")
 		}
@@ -84,44 +85,30 @@ func (b *builder) checkPoolOutside(p *pooled, e poolEntry, i *chainInterface) {
 }
 
 // checkPoolRouters checks a range of a pool against routers outside: those of the chain, and next hops.
-func (b *builder) checkPoolRouters(p *pooled, e poolEntry) {
-	realm := b.realm.find(p.outside)
-	for _, f := range b.functions {
-		if !is[router](f) || b.realm.find(port{f.name, f.ports[0]}) != realm {
-			continue
-		}
-		for _, a := range f.addresses() {
+func checkPoolRouters(b *lower.Builder, p *pooled, e poolEntry) {
+	for _, f := range b.RoutersAt(p.outside) {
+		for _, a := range f.Router().Own() {
 			if e.Holds(a) {
-				b.fail(p.object, e.field, e.text, "holds the address %s of router %q; pool addresses must not be addresses of the chain", a, f.name)
+				b.Fail(p.object, e.field, e.text, "holds the address %s of router %q; pool addresses must not be addresses of the chain", a, f.Name)
 			}
 		}
 	}
-	for _, v := range b.vias {
-		if e.Holds(v.addr) && b.realm.find(v.at) == realm && !b.isGateway(v.addr) {
-			b.fail(p.object, e.field, e.text, "holds %s, the next hop of %s; leave it out: the engine would answer ARP requests for it", v.addr, v.field)
+	for _, h := range b.NextHopsAt(p.outside) {
+		if e.Holds(h.Addr) {
+			b.Fail(p.object, e.field, e.text, "holds %s, the next hop of %s; leave it out: the engine would answer ARP requests for it", h.Addr, h.Field)
 		}
 	}
-}
-
-// isGateway tells whether an interface has the gateway: that is said once.
-func (b *builder) isGateway(a netip.Addr) bool {
-	for _, i := range b.interfaces {
-		if string(i.spec.Gateway) == a.String() {
-			return true
-		}
-	}
-	return false
 }
 
 // checkPoolOverlap finds addresses that two NAPTs translate to in one realm: a reply does not tell to whom it goes.
-func (b *builder) checkPoolOverlap(p *pooled, e poolEntry, q *pooled) {
-	if b.realm.find(p.outside) != b.realm.find(q.outside) {
+func checkPoolOverlap(b *lower.Builder, p *pooled, e poolEntry, q *pooled) {
+	if b.Realm(p.outside) != b.Realm(q.outside) {
 		return
 	}
 	for _, other := range q.entries {
 		if e.Overlaps(other.Range) {
-			b.fail(p.object, e.field, e.text, "overlaps %s of the pool of %q, and no NAPT lies between them: replies would come to one of the two alone; give each addresses of its own",
-				other.text, q.outside.owner)
+			b.Fail(p.object, e.field, e.text, "overlaps %s of the pool of %q, and no NAPT lies between them: replies would come to one of the two alone; give each addresses of its own",
+				other.text, q.outside.Owner)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -26,7 +27,7 @@ var exchanges = []exchange{
 	},
 	{"udp", whole(17), whole(17), "{from: Outside, protocol: udp, action: Accept}"},
 	{
-		"icmp echo", echoRequests.Intersect(whole(1)), whole(1).With(headerspace.ICMPType, headerspace.Of(0)),
+		"icmp echo", lower.EchoRequests.Intersect(whole(1)), whole(1).With(headerspace.ICMPType, headerspace.Of(0)),
 		"{from: Outside, protocol: icmp, icmpType: 0, action: Accept}",
 	},
 }
@@ -40,7 +41,7 @@ func whole(proto uint64) headerspace.Filter {
 
 // checkReplies warns of a firewall that accepts traffic outward, and lets nothing in that could answer it. If
 // some traffic is answered, the rest may be meant to be silent, unless a rule names its protocol.
-func (b *builder) checkReplies(f *function, outward, inward element.Classifier) {
+func checkReplies(b *lower.Builder, f *lower.Function, outward, inward element.Classifier) {
 	var lost, named []exchange
 	answered := false
 	for _, x := range exchanges {
@@ -65,7 +66,7 @@ func (b *builder) checkReplies(f *function, outward, inward element.Classifier) 
 	for _, x := range lost {
 		names = append(names, x.name)
 	}
-	b.warn(f.object, f.path, "", "accepts %s outward, and drops every reply inward; no state is kept: to let replies return, add a rule, like %s",
+	b.Warn(f.Object, f.Path, "", "accepts %s outward, and drops every reply inward; no state is kept: to let replies return, add a rule, like %s",
 		strings.Join(names, ", "), lost[0].rule)
 }
 

@@ -10,34 +10,66 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register("router", func(k *v1alpha1.FunctionKinds) *v1alpha1.Router { return k.Router }, func(s *v1alpha1.Router) kind { return router{s} })
+	lower.Register("router", func(k *v1alpha1.FunctionKinds) *v1alpha1.Router { return k.Router }, func(s *v1alpha1.Router) lower.Kind { return &router{spec: s} })
 }
 
-type router struct{ spec *v1alpha1.Router }
+type router struct {
+	spec   *v1alpha1.Router
+	routes lower.Routes
+	splits map[string]*split // by the name of the lookup's output
+	// hopless are ports for which a warning was given about routes without a next hop.
+	hopless map[string]bool
+}
 
-func (r router) ports() []string {
-	if len(r.spec.Ports) == 0 {
-		return twoSides
+// Own are its addresses.
+func (rt *router) Own() []netip.Addr {
+	var out []netip.Addr
+	add := func(s string) {
+		if a, err := netip.ParseAddr(s); err == nil {
+			out = append(out, a)
+		}
+	}
+	add(string(rt.spec.Address))
+	for _, p := range rt.spec.Ports {
+		add(string(p.Address))
+	}
+	return out
+}
+
+// Routes is where its routes lead.
+func (rt *router) Routes() *lower.Routes { return &rt.routes }
+
+// Ports are those that are listed; none are: two sides.
+
+func (rt *router) Ports() []string {
+	if len(rt.spec.Ports) == 0 {
+		return lower.TwoSides
 	}
 	var out []string
-	for _, p := range r.spec.Ports {
+	for _, p := range rt.spec.Ports {
 		out = append(out, string(p.Name))
 	}
 	return out
 }
 
-func (router) through(f *function, _ string) []string { return f.ports }
+// Through are all.
+func (*router) Through(f *lower.Function, _ string) []string { return f.Ports }
 
-func (router) translated(f *function, _ string) ([]string, []*v1alpha1.NAPT) { return f.ports, nil }
+// Translated are all.
+func (*router) Translated(f *lower.Function, _ string) ([]string, []netip.Prefix) {
+	return f.Ports, nil
+}
 
-func (router) joinRealms(f *function, r realms) { r.joinAll(f) }
+// JoinRealms joins all.
+func (*router) JoinRealms(f *lower.Function, r lower.Realms) { r.JoinAll(f) }
 
-func (router) traits() traits { return traits{addressesAlone: true} }
+// Traits say that it reads no more than addresses.
+func (*router) Traits() lower.Traits { return lower.Traits{AddressesAlone: true} }
 
 // ICMP types and codes of a router's errors (RFC 792).
 const (
@@ -49,19 +81,19 @@ const (
 	codeTTLExceeded     = 0
 )
 
-// lower makes "rt/local" (own addresses), "rt/lookup", and per port that has
+// Lower makes "rt/local" (own addresses), "rt/lookup", and per port that has
 // routes "rt/ttl-<port>". Errors go through the lookup again, as any packet of the
 // router's own: "rt/own" gives these the TTL that they then leave with. Where ports have addresses, the source of errors depends on the port
 // by which the packet came in, and each such port gets elements of its own.
-func (r router) lower(b *builder, f *function) {
-	spec := r.spec
-	own, sources := b.routerAddresses(f, spec)
-	f.sends, f.beyond, f.splits = map[string]int{}, map[string]bool{}, map[string]*split{}
-	l := b.routing(f, spec)
-	f.outs, f.leads = l.outs, l.leads(f)
+func (rt *router) Lower(b *lower.Builder, f *lower.Function) {
+	own, sources := routerAddresses(b, f, rt.spec)
+	rt.routes = lower.Routes{Sends: map[string]int{}, Beyond: map[string]bool{}, Splits: map[int]lower.Split{}}
+	rt.splits, rt.hopless = map[string]*split{}, map[string]bool{}
+	l := rt.routing(b, f)
+	rt.noteLeads(b, f, l.outs)
 	var entered []string
-	for _, p := range f.ports {
-		if b.reached[port{f.name, p}] {
+	for _, p := range f.Ports {
+		if b.Reached(f.Port(p)) {
 			entered = append(entered, p)
 		}
 	}
@@ -76,41 +108,41 @@ func (r router) lower(b *builder, f *function) {
 	if shared {
 		faces = 1
 	}
-	if !b.splitsFit(f, faces) {
+	if !rt.splitsFit(b, f, faces) {
 		return
 	}
 	if shared {
-		e, sends := b.routerFace(f, f.name, own, sources[entered[0]], l)
+		e, sends := rt.face(b, f, f.Name, own, sources[entered[0]], l)
 		for _, p := range entered {
-			f.entry[p], f.sends[p] = e, sends
+			f.Entry[p], rt.routes.Sends[p] = e, sends
 		}
 		return
 	}
 	for _, p := range entered {
-		f.entry[p], f.sends[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], l)
+		f.Entry[p], rt.routes.Sends[p] = rt.face(b, f, f.Name+"/"+p, own, sources[p], l)
 	}
 }
 
 // routerAddresses are the router's own addresses, and by port the source of errors.
-func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.Addr, map[string]netip.Addr) {
+func routerAddresses(b *lower.Builder, f *lower.Function, spec *v1alpha1.Router) ([]netip.Addr, map[string]netip.Addr) {
 	var own []netip.Addr
 	read := func(field string, s v1alpha1.Address) netip.Addr {
 		if s == "" {
 			return netip.Addr{}
 		}
 		a, problem := rules.ParseAddress(string(s))
-		if b.problem(f.object, field, problem) && !slices.Contains(own, a) {
+		if b.Problem(f.Object, field, problem) && !slices.Contains(own, a) {
 			own = append(own, a)
 		}
 		return a
 	}
-	of := read(f.path+".address", spec.Address)
+	of := read(f.Path+".address", spec.Address)
 	sources := map[string]netip.Addr{}
-	for _, p := range f.ports {
+	for _, p := range f.Ports {
 		sources[p] = of
 	}
 	for i, p := range spec.Ports {
-		if a := read(index(f.path+".ports", i)+".address", p.Address); a.IsValid() {
+		if a := read(lower.Index(f.Path+".ports", i)+".address", p.Address); a.IsValid() {
 			sources[string(p.Name)] = a
 		}
 	}
@@ -123,39 +155,42 @@ type routing struct {
 	outs []string // names of the outputs: ports, then types of routes that lead nowhere and splits
 }
 
-// leads are the ports that the packets of each output leave by.
-func (l *routing) leads(f *function) [][]string {
-	out := make([][]string, len(l.outs))
-	for i, name := range l.outs {
-		if s := f.splits[name]; s != nil {
-			out[i] = s.ports()
-		} else if slices.Contains(f.ports, name) {
-			out[i] = []string{name}
+// noteLeads notes the ports that the packets of each output of the lookups leave by.
+func (rt *router) noteLeads(b *lower.Builder, f *lower.Function, outs []string) {
+	rt.routes.Leads = make([][]string, len(outs))
+	for i, name := range outs {
+		if s := rt.splits[name]; s != nil {
+			rt.routes.Leads[i] = s.ports()
+			rt.routes.Splits[i] = func(owner, name string, to func(port string) lower.Edge) int {
+				return bySource(b, owner, name, s, func(o *routeOrigin) lower.Edge { return to(o.port) })
+			}
+		} else if slices.Contains(f.Ports, name) {
+			rt.routes.Leads[i] = []string{name}
 		}
 	}
-	return out
 }
 
 // routing is a router's lookup. It notes where its routes lead.
-func (b *builder) routing(f *function, spec *v1alpha1.Router) routing {
-	if b.isLarge(f, spec) {
-		return b.tableOf(f, spec)
+func (rt *router) routing(b *lower.Builder, f *lower.Function) routing {
+	spec := rt.spec
+	if isLarge(b, f, spec) {
+		return rt.tableOf(b, f)
 	}
-	routes := b.routes(f, spec)
+	routes := rt.routesOf(b, f)
 	var last *routeOrigin
 	for _, r := range routes {
 		if r.routeOrigin != last && r.rank <= len(spec.RoutesFrom) && r.port != "" {
-			f.beyond[r.port] = true
+			rt.routes.Beyond[r.port] = true
 		}
 		last = r.routeOrigin
 	}
-	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
+	rt.routes.HasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
 	return lookupOf(f, routes)
 }
 
-func lookupOf(f *function, routes []portRoute) routing {
-	to := placement.NewOuts()
-	for _, p := range f.ports {
+func lookupOf(f *lower.Function, routes []portRoute) routing {
+	to := lower.NewOuts()
+	for _, p := range f.Ports {
 		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.leads() == p }) {
 			to.Number(p)
 		}
@@ -175,7 +210,7 @@ func lookupOf(f *function, routes []portRoute) routing {
 
 func localClassifier(name string, own []netip.Addr) element.Classifier {
 	return element.Classifier{
-		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{sentTo(own)}, Out: 0}},
+		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{lower.SentTo(own)}, Out: 0}},
 		Default: 1, Outs: 2,
 	}
 }
@@ -210,42 +245,43 @@ func (r *routeOrigin) leads() string {
 	return r.port
 }
 
-// routes are all routes of a router, one per prefix, ordered by prefix.
-func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
-	near := b.near(f)
-	list := b.ownRoutes(f, spec, near)
+// routesOf are all routes of a router, one per prefix, ordered by prefix.
+func (rt *router) routesOf(b *lower.Builder, f *lower.Function) []portRoute {
+	spec := rt.spec
+	near := near(b, f)
+	list := rt.ownRoutes(b, f, near)
 	n := 0
 	for _, from := range spec.RoutesFrom {
-		n += len(b.in.Files.Prefixes[from.Name()])
+		n += len(b.In.Files.Prefixes[from.Name()])
 	}
-	list = slices.Grow(list, n+len(f.ports))
+	list = slices.Grow(list, n+len(f.Ports))
 	for i, from := range spec.RoutesFrom {
-		list = b.fileRoutes(f, index(f.path+".routesFrom", i), &from, near, i+1, list)
+		list = rt.fileRoutes(b, f, lower.Index(f.Path+".routesFrom", i), &from, near, i+1, list)
 	}
 	connected := len(spec.RoutesFrom) + 1
 	list = append(list, connectedRoutes(f, near, connected)...)
-	return b.oncePerPrefix(f, byPrefix(list), connected)
+	return oncePerPrefix(b, f, byPrefix(list), connected)
 }
 
 // near is what lies behind each port.
-func (b *builder) near(f *function) map[string]behind {
-	near := map[string]behind{}
-	for _, p := range f.ports {
-		near[p] = b.behind(port{f.name, p})
+func near(b *lower.Builder, f *lower.Function) map[string]lower.Behind {
+	near := map[string]lower.Behind{}
+	for _, p := range f.Ports {
+		near[p] = b.Behind(f.Port(p))
 	}
 	return near
 }
 
 // connectedRoutes are those to the prefixes behind a router's ports.
-func connectedRoutes(f *function, near map[string]behind, rank int) (list []portRoute) {
-	for _, p := range f.ports {
-		for _, i := range near[p].interfaces {
-			if i.prefix.IsValid() {
-				list = append(list, portRoute{i.prefix.Masked(), &routeOrigin{port: p, rank: rank, field: f.declared}})
+func connectedRoutes(f *lower.Function, near map[string]lower.Behind, rank int) (list []portRoute) {
+	for _, p := range f.Ports {
+		for _, i := range near[p].Interfaces {
+			if i.Prefix.IsValid() {
+				list = append(list, portRoute{i.Prefix.Masked(), &routeOrigin{port: p, rank: rank, field: f.Declared}})
 			}
 		}
-		for _, pool := range near[p].pools {
-			list = append(list, portRoute{pool.prefix, &routeOrigin{port: p, pool: pool.of, rank: rank, field: f.declared}})
+		for _, pool := range near[p].Translated {
+			list = append(list, portRoute{pool.Prefix, &routeOrigin{port: p, pool: pool.Of, rank: rank, field: f.Declared}})
 		}
 	}
 	return list
@@ -279,17 +315,17 @@ func byPrefix(list []portRoute) []portRoute {
 }
 
 // oncePerPrefix keeps the first route of each prefix, and finds prefixes that are
-// connected at two ports. Of two pools checkPools says what is wrong.
-func (b *builder) oncePerPrefix(f *function, list []portRoute, connected int) []portRoute {
+// connected at two ports. Of two pools their check says what is wrong.
+func oncePerPrefix(b *lower.Builder, f *lower.Function, list []portRoute, connected int) []portRoute {
 	out := list[:0]
 	for _, r := range list {
 		if n := len(out); n > 0 && out[n-1].prefix == r.prefix {
 			first := out[n-1]
 			switch {
 			case first.rank == connected && first.port != r.port && (first.pool == "" || first.pool == r.pool):
-				b.fail(b.object, r.field, r.prefix.String(), "lies behind port %q and behind port %q of router %q; add a route that says which", first.port, r.port, f.name)
+				b.Fail(b.Object, r.field, r.prefix.String(), "lies behind port %q and behind port %q of router %q; add a route that says which", first.port, r.port, f.Name)
 			case first.rank == 0 && r.rank == 0:
-				b.fail(f.object, r.field, r.prefix.String(), "the route is there twice, first as %s; leave one out", first.field)
+				b.Fail(f.Object, r.field, r.prefix.String(), "the route is there twice, first as %s; leave one out", first.field)
 			}
 			continue
 		}
@@ -298,20 +334,20 @@ func (b *builder) oncePerPrefix(f *function, list []portRoute, connected int) []
 	return out
 }
 
-func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]behind) []portRoute {
+func (rt *router) ownRoutes(b *lower.Builder, f *lower.Function, near map[string]lower.Behind) []portRoute {
 	var list []portRoute
-	for i, r := range spec.Routes {
-		field := index(f.path+".routes", i)
+	for i, r := range rt.spec.Routes {
+		field := lower.Index(f.Path+".routes", i)
 		p, problem := rules.ParsePrefix(string(r.Prefix))
-		ok := b.problem(f.object, field+".prefix", problem)
-		via, viaOK := b.nextHop(f, field, r.Type, r.Port, r.Via, near)
+		ok := b.Problem(f.Object, field+".prefix", problem)
+		via, viaOK := nextHop(b, f, field, r.Type, r.Port, r.Via, near)
 		if ok && viaOK {
 			if !via.IsValid() {
-				b.checkNextHop(f, field+".prefix", p, r.Port, near[string(r.Port)])
+				rt.checkNextHop(b, f, field+".prefix", p, r.Port, near[string(r.Port)])
 			}
 			of := &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}
 			if len(r.BySource) > 0 {
-				of.split = b.split(f, i, p, &r, near, of)
+				of.split = rt.split(b, f, i, p, &r, near, of)
 			}
 			list = append(list, portRoute{p, of})
 		}
@@ -320,30 +356,30 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 }
 
 // fileRoutes appends the routes of a file to a list.
-func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int, list []portRoute) []portRoute {
-	of := b.fileOrigin(f, field, from, near, rank)
+func (rt *router) fileRoutes(b *lower.Builder, f *lower.Function, field string, from *v1alpha1.RoutesFrom, near map[string]lower.Behind, rank int, list []portRoute) []portRoute {
+	of := rt.fileOrigin(b, f, field, from, near, rank)
 	if of == nil {
 		return list
 	}
-	for _, p := range b.in.Files.Prefixes[from.Name()] {
+	for _, p := range b.In.Files.Prefixes[from.Name()] {
 		list = append(list, portRoute{p, of})
 	}
 	return list
 }
 
 // fileOrigin is what the routes of a file have in common; nil: it has errors.
-func (b *builder) fileOrigin(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) *routeOrigin {
-	via, ok := b.nextHop(f, field, from.Type, from.Port, from.Via, near)
-	prefixes, read := b.in.Files.Prefixes[from.Name()]
+func (rt *router) fileOrigin(b *lower.Builder, f *lower.Function, field string, from *v1alpha1.RoutesFrom, near map[string]lower.Behind, rank int) *routeOrigin {
+	via, ok := nextHop(b, f, field, from.Type, from.Port, from.Via, near)
+	prefixes, read := b.In.Files.Prefixes[from.Name()]
 	if !read {
-		b.fail(f.object, field, from.Name(), "the file was not read")
+		b.Fail(f.Object, field, from.Name(), "the file was not read")
 	}
 	if !ok {
 		return nil
 	}
-	if at := near[string(from.Port)]; !via.IsValid() && at.needsNextHop() {
+	if at := near[string(from.Port)]; !via.IsValid() && needsNextHop(&at) {
 		for _, p := range prefixes {
-			b.checkNextHop(f, field, p, from.Port, at)
+			rt.checkNextHop(b, f, field, p, from.Port, at)
 		}
 	}
 	return &routeOrigin{via: via, port: string(from.Port), kind: from.Type, rank: rank}
@@ -351,45 +387,45 @@ func (b *builder) fileOrigin(f *function, field string, from *v1alpha1.RoutesFro
 
 // nextHop reads a route's port and next hop, which must be on-link at the port. Of a route that leads
 // nowhere there is nothing to read.
-func (b *builder) nextHop(f *function, field string, kind v1alpha1.RouteType, name v1alpha1.Name, s v1alpha1.Address, near map[string]behind) (netip.Addr, bool) {
+func nextHop(b *lower.Builder, f *lower.Function, field string, kind v1alpha1.RouteType, name v1alpha1.Name, s v1alpha1.Address, near map[string]lower.Behind) (netip.Addr, bool) {
 	if kind != "" && kind != v1alpha1.RouteForward {
 		return netip.Addr{}, true // the schema has seen to it that there is neither
 	}
 	at, known := near[string(name)]
 	if !known {
-		b.fail(f.object, field+".port", string(name), "router %q has no such port%s", f.name, finding.DidYouMean(string(name), f.ports))
+		b.Fail(f.Object, field+".port", string(name), "router %q has no such port%s", f.Name, finding.DidYouMean(string(name), f.Ports))
 		return netip.Addr{}, false
 	}
 	if s == "" {
 		return netip.Addr{}, true
 	}
 	via, problem := rules.ParseAddress(string(s))
-	if !b.problem(f.object, field+".via", problem) {
+	if !b.Problem(f.Object, field+".via", problem) {
 		return via, false
 	}
-	b.noteVia(f, field+".via", string(name), via)
+	b.NoteNextHop(lower.NextHop{Addr: via, At: f.Port(string(name)), Field: field + ".via"})
 	var prefixes []string
-	for _, i := range at.interfaces {
-		if !i.prefix.IsValid() {
+	for _, i := range at.Interfaces {
+		if !i.Prefix.IsValid() {
 			return via, true // an error of its own
 		}
-		if i.prefix.Addr() == via || slices.Contains(i.addresses, via) {
-			b.fail(f.object, field+".via", string(s), "is the chain's address on interface %q; give that of the neighbour", i.name)
+		if i.Prefix.Addr() == via || slices.Contains(i.Addresses, via) {
+			b.Fail(f.Object, field+".via", string(s), "is the chain's address on interface %q; give that of the neighbour", i.Name)
 			return via, false
 		}
-		if i.prefix.Contains(via) {
+		if i.Prefix.Contains(via) {
 			return via, true
 		}
-		prefixes = append(prefixes, i.prefix.Masked().String())
+		prefixes = append(prefixes, i.Prefix.Masked().String())
 	}
-	for _, r := range at.routers {
-		if slices.Contains(r.addresses(), via) {
+	for _, r := range at.Routers {
+		if slices.Contains(r.Router().Own(), via) {
 			return via, true
 		}
 	}
-	if b.unlinked {
+	if b.Unlinked() {
 		return via, true // what lies behind the port is not known
 	}
-	b.fail(f.object, field+".via", string(s), "the next hop is not on-link at port %q; %s", string(name), nextHopAdvice(prefixes, at.routers))
+	b.Fail(f.Object, field+".via", string(s), "the next hop is not on-link at port %q; %s", string(name), nextHopAdvice(prefixes, at.Routers))
 	return via, false
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph/fixed"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // translation is a NAPT as it is being wired: its dynamic part, and the fixed one before it.
 type translation struct {
-	b       *builder
-	f       *function
+	b       *lower.Builder
+	f       *lower.Function
 	dynamic int // node; -1: it has no pool
 	static  int // node; -1: it has no fixed translations
 	// ownErrors is the node before static, for what comes from inside; -1: there is none.
@@ -24,24 +25,24 @@ type translation struct {
 	staticAddrs, poolAddrs headerspace.Set
 }
 
-// translation makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside addresses
+// translate makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside addresses
 // there are classifiers behind both, "nat/hairpin" and "nat/hairpin-static".
-func (b *builder) translation(f *function, n napt) *translation {
+func translate(b *lower.Builder, f *lower.Function, n *napt) *translation {
 	t := &translation{b: b, f: f, dynamic: -1, static: -1, ownErrors: -1}
 	var e element.NAPT
 	if n.spec.Masquerade || len(n.spec.Pool) > 0 || len(n.spec.Static) == 0 {
-		e = b.napt(f, f.path, n.spec, f.name)
-		t.poolAddrs = addressSet(e.Pool)
+		e = readNAPT(b, f, f.Path, n.spec, f.Name)
+		t.poolAddrs = lower.AddressSet(e.Pool)
 	}
-	list := b.fixed(f, n.spec, e.Pool)
+	list := readFixed(b, f, n.spec, e.Pool)
 	if len(e.Pool) > 0 {
 		e.Reserved = fixed.Reserved(list, e.Pool)
-		t.dynamic = b.add(f.name, f.name+"/napt", e)
+		t.dynamic = b.Add(f.Name, f.Name+"/napt", e)
 	}
 	if len(list) > 0 {
 		static := fixed.Element(list)
 		t.staticAddrs = static.Addresses(element.StaticOutside)
-		t.static = b.add(f.name, f.name+"/static", static)
+		t.static = b.Add(f.Name, f.Name+"/static", static)
 		t.wireOwnErrors()
 	}
 	t.leadOut(n)
@@ -49,12 +50,12 @@ func (b *builder) translation(f *function, n napt) *translation {
 }
 
 // entry is where packets come in by a side.
-func (t *translation) entry(side int) Edge {
+func (t *translation) entry(side int) lower.Edge {
 	switch {
 	case side == element.NAPTInside && t.ownErrors >= 0:
-		return Edge{To: t.ownErrors}
+		return lower.Edge{To: t.ownErrors}
 	case t.static >= 0:
-		return Edge{To: t.static, Port: side}
+		return lower.Edge{To: t.static, Port: side}
 	}
 	return t.rest(side)
 }
@@ -66,8 +67,8 @@ var dummy = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 // shares the interface's address: it would say that they are translated already. Their translation gives them a source again.
 func (t *translation) wireOwnErrors() {
 	var own []netip.Addr
-	for _, i := range t.b.interfaces {
-		for _, a := range i.own() {
+	for _, i := range t.b.Interfaces {
+		for _, a := range i.Own() {
 			if t.staticAddrs.Contains(headerspace.Addr(a)) {
 				own = append(own, a)
 			}
@@ -77,42 +78,43 @@ func (t *translation) wireOwnErrors() {
 		return
 	}
 	const yes, no = 0, 1
-	name := t.f.name + "/own-errors"
-	rule := element.Rule{Name: name + "/address", Filters: []headerspace.Filter{icmpErrors.With(headerspace.Src, addressSet(own))}, Out: yes}
-	t.ownErrors = t.b.add(t.f.name, name, element.Classifier{Rules: []element.Rule{rule}, Default: no, Outs: 2})
-	take := t.b.add(t.f.name, name+"/source", element.SetField{Field: headerspace.Src, Value: headerspace.Addr(dummy)})
-	t.b.ofAnswers[take] = true
-	static := Edge{To: t.static, Port: element.StaticInside}
-	t.b.wire(t.ownErrors, yes, take)
-	t.b.g.Nodes[take].Out[0], t.b.g.Nodes[t.ownErrors].Out[no] = static, static
+	name := t.f.Name + "/own-errors"
+	rule := element.Rule{Name: name + "/address", Filters: []headerspace.Filter{lower.ICMPErrors.With(headerspace.Src, lower.AddressSet(own))}, Out: yes}
+	t.ownErrors = t.b.Add(t.f.Name, name, element.Classifier{Rules: []element.Rule{rule}, Default: no, Outs: 2})
+	take := t.b.Add(t.f.Name, name+"/source", element.SetField{Field: headerspace.Src, Value: headerspace.Addr(dummy)})
+	t.b.Generated(take)
+	static := lower.Edge{To: t.static, Port: element.StaticInside}
+	t.b.Wire(t.ownErrors, yes, take)
+	t.b.Lead(take, 0, static)
+	t.b.Lead(t.ownErrors, no, static)
 }
 
 // rest is where packets go that come by a side and are of no fixed translation.
-func (t *translation) rest(side int) Edge {
+func (t *translation) rest(side int) lower.Edge {
 	if t.dynamic >= 0 {
-		return Edge{To: t.dynamic, Port: side}
+		return lower.Edge{To: t.dynamic, Port: side}
 	}
 	reason := element.ReasonNATUnsupported
 	if side == element.NAPTOutside {
 		reason = element.ReasonNATNoBinding
 	}
-	name := t.f.name + "/no-pool-" + twoSides[side]
-	if i := slices.IndexFunc(t.b.g.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
-		return Edge{To: i}
+	name := t.f.Name + "/no-pool-" + lower.TwoSides[side]
+	if i := t.b.FindNode(name); i >= 0 {
+		return lower.Edge{To: i}
 	}
-	return Edge{To: t.b.add(t.f.name, name, element.Discard{Reason: reason})}
+	return lower.Edge{To: t.b.Add(t.f.Name, name, element.Discard{Reason: reason})}
 }
 
 // leadOut leads packets on behind the elements.
-func (t *translation) leadOut(n napt) {
+func (t *translation) leadOut(n *napt) {
 	b, f := t.b, t.f
-	turns := n.answers(b) && b.reached[port{f.name, inside}] && (t.static >= 0 || n.spec.Hairpinning == v1alpha1.HairpinAll)
-	for side, name := range twoSides {
-		if !b.reached[port{f.name, name}] && !(turns && side == element.NAPTOutside) {
+	turns := n.Answers(b) && b.Reached(f.Port(lower.Inside)) && (t.static >= 0 || n.spec.Hairpinning == v1alpha1.HairpinAll)
+	for side, name := range lower.TwoSides {
+		if !b.Reached(f.Port(name)) && !(turns && side == element.NAPTOutside) {
 			continue
 		}
 		if t.static >= 0 {
-			b.g.Nodes[t.static].Out[side+element.StaticInsideRest] = t.rest(side)
+			b.Lead(t.static, side+element.StaticInsideRest, t.rest(side))
 		}
 		for _, node := range []int{t.dynamic, t.static} {
 			switch {
@@ -120,7 +122,7 @@ func (t *translation) leadOut(n napt) {
 			case turns && side == element.NAPTInside:
 				t.hairpin(node, n.spec.Hairpinning == v1alpha1.HairpinAll)
 			default:
-				b.exit(node, 1-side, f, opposite(name)) // out by the other side
+				b.Exit(node, 1-side, f, lower.Opposite(name)) // out by the other side
 			}
 		}
 	}
@@ -131,7 +133,7 @@ func (t *translation) leadOut(n napt) {
 func (t *translation) hairpin(node int, all bool) {
 	const leaves, turns = 0, 1
 	b, f := t.b, t.f
-	name, to, back := f.name+"/hairpin", t.staticAddrs, t.entry(element.NAPTOutside)
+	name, to, back := f.Name+"/hairpin", t.staticAddrs, t.entry(element.NAPTOutside)
 	if all || node == t.static {
 		to = to.Union(t.poolAddrs)
 	}
@@ -141,38 +143,38 @@ func (t *translation) hairpin(node int, all bool) {
 		back = t.fixedAlone()
 	}
 	rule := element.Rule{Name: name + "/outside-addresses", Filters: []headerspace.Filter{headerspace.Filter{}.With(headerspace.Dst, to)}, Out: turns}
-	c := b.add(f.name, name, element.Classifier{Rules: []element.Rule{rule}, Default: leaves, Outs: 2})
-	b.wire(node, element.NAPTOutside, c)
-	b.exit(c, leaves, f, outside)
-	b.g.Nodes[c].Out[turns] = back
+	c := b.Add(f.Name, name, element.Classifier{Rules: []element.Rule{rule}, Default: leaves, Outs: 2})
+	b.Wire(node, element.NAPTOutside, c)
+	b.Exit(c, leaves, f, lower.Outside)
+	b.Lead(c, turns, back)
 }
 
 // fixedAlone is an element with the same fixed translations, for packets that the NAPT has translated: it does not translate them back.
-func (t *translation) fixedAlone() Edge {
+func (t *translation) fixedAlone() lower.Edge {
 	b, f := t.b, t.f
-	e := b.g.Nodes[t.static].Element
-	node := b.add(f.name, f.name+"/hairpin-back", e)
-	b.exit(node, element.StaticInside, f, inside)
-	b.wire(node, element.StaticOutsideRest, b.add(f.name, f.name+"/hairpin-rest", element.Discard{Reason: element.ReasonNATNoBinding}))
-	return Edge{To: node, Port: element.StaticOutside}
+	e := b.Nodes()[t.static].Element
+	node := b.Add(f.Name, f.Name+"/hairpin-back", e)
+	b.Exit(node, element.StaticInside, f, lower.Inside)
+	b.Wire(node, element.StaticOutsideRest, b.Add(f.Name, f.Name+"/hairpin-rest", element.Discard{Reason: element.ReasonNATNoBinding}))
+	return lower.Edge{To: node, Port: element.StaticOutside}
 }
 
-// fixed reads the fixed translations, and notes their outside addresses, as far as the pool does not have them.
-func (b *builder) fixed(f *function, spec *v1alpha1.NAPT, pool []netip.Addr) []fixed.Mapping {
+// readFixed reads the fixed translations, and notes their outside addresses, as far as the pool does not have them.
+func readFixed(b *lower.Builder, f *lower.Function, spec *v1alpha1.NAPT, pool []netip.Addr) []fixed.Mapping {
 	list := fixed.Read(spec, pool, func(field string, p rules.Problem) {
-		b.problem(f.object, f.path+"."+field, &p)
+		b.Problem(f.Object, f.Path+"."+field, &p)
 	})
-	p := pooled{inside: port{f.name, inside}, outside: port{f.name, outside}, object: f.object, portMin: 0, portMax: 65535}
+	p := &pooled{inside: f.Port(lower.Inside), outside: f.Port(lower.Outside), object: f.Object, portMin: 0, portMax: 65535}
 	for _, m := range list {
-		b.checkInside(f, m)
+		checkInside(b, f, m)
 		if m.Proto != 0 && slices.Contains(pool, m.Outside.Addr()) {
 			continue
 		}
 		r, _ := rules.ParseAddressSet(m.Outside.String())
 		if m.Proto == 0 {
-			b.checkOwn(f, m, r)
+			checkOwn(b, f, m, r)
 		}
-		p.entries = append(p.entries, poolEntry{r, f.path + "." + m.Field + ".outside", m.End(element.StaticOutside)})
+		p.entries = append(p.entries, poolEntry{r, f.Path + "." + m.Field + ".outside", m.End(element.StaticOutside)})
 		for a := r.First; a.IsValid() && !r.Last.Less(a); a = a.Next() {
 			if !slices.Contains(p.pool, a) {
 				p.pool = append(p.pool, a)
@@ -180,16 +182,16 @@ func (b *builder) fixed(f *function, spec *v1alpha1.NAPT, pool []netip.Addr) []f
 		}
 	}
 	if len(p.pool) > 0 {
-		b.pools = append(b.pools, p)
+		b.Serve(p)
 	}
 	return list
 }
 
 // interfacesAt are those of the realm of a port.
-func (b *builder) interfacesAt(at port) []*chainInterface {
-	var out []*chainInterface
-	for _, i := range b.interfaces {
-		if i.prefix.IsValid() && b.sees(i, at) {
+func interfacesAt(b *lower.Builder, at lower.Port) []*lower.Interface {
+	var out []*lower.Interface
+	for _, i := range b.Interfaces {
+		if i.Prefix.IsValid() && b.Sees(i, at) {
 			out = append(out, i)
 		}
 	}
@@ -197,43 +199,43 @@ func (b *builder) interfacesAt(at port) []*chainInterface {
 }
 
 // checkInside finds hosts inside that are none: addresses of the chain.
-func (b *builder) checkInside(f *function, m fixed.Mapping) {
-	for _, i := range b.interfacesAt(port{f.name, inside}) {
-		for _, a := range i.own() {
+func checkInside(b *lower.Builder, f *lower.Function, m fixed.Mapping) {
+	for _, i := range interfacesAt(b, f.Port(lower.Inside)) {
+		for _, a := range i.Own() {
 			if m.Inside.Contains(a) {
-				b.fail(f.object, f.path+"."+m.Field+".inside", m.End(element.StaticInside), "holds %s, an address of interface %q; give addresses of hosts", a, i.name)
+				b.Fail(f.Object, f.Path+"."+m.Field+".inside", m.End(element.StaticInside), "holds %s, an address of interface %q; give addresses of hosts", a, i.Name)
 			}
 		}
 	}
 }
 
 // checkOwn finds addresses for hosts inside that interfaces outside have.
-func (b *builder) checkOwn(f *function, m fixed.Mapping, r rules.Range) {
-	for _, i := range b.interfacesAt(port{f.name, outside}) {
-		for _, a := range i.own() {
+func checkOwn(b *lower.Builder, f *lower.Function, m fixed.Mapping, r rules.Range) {
+	for _, i := range interfacesAt(b, f.Port(lower.Outside)) {
+		for _, a := range i.Own() {
 			if r.Holds(a) {
-				b.fail(f.object, f.path+"."+m.Field+".outside", m.End(element.StaticOutside), "holds %s, an address of interface %q; give addresses that hosts inside have for themselves",
-					a, i.name)
+				b.Fail(f.Object, f.Path+"."+m.Field+".outside", m.End(element.StaticOutside), "holds %s, an address of interface %q; give addresses that hosts inside have for themselves",
+					a, i.Name)
 			}
 		}
 	}
 }
 
 // masquerade has the address of the interface outside as pool.
-func (b *builder) masquerade(p *pooled, field string) {
-	list := b.interfacesAt(p.outside)
+func masquerade(b *lower.Builder, p *pooled, field string) {
+	list := interfacesAt(b, p.outside)
 	switch {
 	case len(list) == 1:
-		a := list[0].prefix.Addr()
+		a := list[0].Prefix.Addr()
 		p.pool = []netip.Addr{a}
 		p.entries = []poolEntry{{rules.Range{First: a, Last: a}, field, a.String()}}
 	case len(list) > 1:
 		var names []string
 		for _, i := range list {
-			names = append(names, i.name)
+			names = append(names, i.Name)
 		}
-		b.fail(p.object, field, "true", "several interfaces lie outside (%s); give a pool with the addresses that are meant", strings.Join(names, ", "))
-	case !b.unlinked:
-		b.fail(p.object, field, "true", "no interface lies outside; link one, or give a pool")
+		b.Fail(p.object, field, "true", "several interfaces lie outside (%s); give a pool with the addresses that are meant", strings.Join(names, ", "))
+	case !b.Unlinked():
+		b.Fail(p.object, field, "true", "no interface lies outside; link one, or give a pool")
 	}
 }

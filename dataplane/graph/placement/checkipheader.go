@@ -6,5 +6,5 @@ import (
 )
 
 func init() {
-	registerPlain(v1alpha1.ElementCheckIPHeader, func(p *Place, _ *v1alpha1.Element) { p.either(element.CheckIPHeader{}) })
+	RegisterPlain(v1alpha1.ElementCheckIPHeader, func(p *Place, _ *v1alpha1.Element) { p.either(element.CheckIPHeader{}) })
 }

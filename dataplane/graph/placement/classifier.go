@@ -5,19 +5,20 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register(v1alpha1.ElementClassifier, "classifier", func(e *v1alpha1.Element) *v1alpha1.ClassifierElement { return e.Classifier }, placeClassifier)
+	Register(v1alpha1.ElementClassifier, "classifier", func(e *v1alpha1.Element) *v1alpha1.ClassifierElement { return e.Classifier }, placeClassifier)
 }
 
 func placeClassifier(p *Place, spec *v1alpha1.ClassifierElement) {
 	c := element.Classifier{}
-	to := NewOuts()
+	to := lower.NewOuts()
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
-		filter, ok := p.Filter(index("classifier.rules", i), &r.Match)
+		filter, ok := p.Filter(lower.Index("classifier.rules", i), &r.Match)
 		if !ok {
 			continue
 		}

@@ -6,5 +6,5 @@ import (
 )
 
 func init() {
-	registerPlain(v1alpha1.ElementCounter, func(p *Place, _ *v1alpha1.Element) { p.Element = element.Counter{} })
+	RegisterPlain(v1alpha1.ElementCounter, func(p *Place, _ *v1alpha1.Element) { p.Element = element.Counter{} })
 }

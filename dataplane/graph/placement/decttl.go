@@ -6,5 +6,5 @@ import (
 )
 
 func init() {
-	registerPlain(v1alpha1.ElementDecTTL, func(p *Place, _ *v1alpha1.Element) { p.either(element.DecTTL{}) })
+	RegisterPlain(v1alpha1.ElementDecTTL, func(p *Place, _ *v1alpha1.Element) { p.either(element.DecTTL{}) })
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	registerPlain(v1alpha1.ElementDiscard, func(p *Place, e *v1alpha1.Element) {
+	RegisterPlain(v1alpha1.ElementDiscard, func(p *Place, e *v1alpha1.Element) {
 		reason := p.Name
 		if e.Discard != nil && e.Discard.Reason != "" {
 			reason = string(e.Discard.Reason)

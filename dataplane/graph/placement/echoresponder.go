@@ -6,5 +6,5 @@ import (
 )
 
 func init() {
-	registerPlain(v1alpha1.ElementEchoResponder, func(p *Place, _ *v1alpha1.Element) { p.Element = element.EchoResponder{} })
+	RegisterPlain(v1alpha1.ElementEchoResponder, func(p *Place, _ *v1alpha1.Element) { p.Element = element.EchoResponder{} })
 }

@@ -3,17 +3,18 @@ package placement
 import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 )
 
 func init() {
-	register(v1alpha1.ElementFilter, "filter", func(e *v1alpha1.Element) *v1alpha1.FilterElement { return e.Filter }, placeFilter)
+	Register(v1alpha1.ElementFilter, "filter", func(e *v1alpha1.Element) *v1alpha1.FilterElement { return e.Filter }, placeFilter)
 }
 
 // placeFilter makes a classifier of one rule.
 func placeFilter(p *Place, spec *v1alpha1.FilterElement) {
 	r := element.Rule{Name: p.Name + "/pass"}
 	for i := range spec.Match {
-		if filter, ok := p.Filter(index("filter.match", i), &spec.Match[i]); ok {
+		if filter, ok := p.Filter(lower.Index("filter.match", i), &spec.Match[i]); ok {
 			r.Filters = append(r.Filters, filter)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	register(v1alpha1.ElementICMPError, "icmpError", func(e *v1alpha1.Element) *v1alpha1.ICMPErrorElement { return e.ICMPError }, placeICMPError)
+	Register(v1alpha1.ElementICMPError, "icmpError", func(e *v1alpha1.Element) *v1alpha1.ICMPErrorElement { return e.ICMPError }, placeICMPError)
 }
 
 func placeICMPError(p *Place, spec *v1alpha1.ICMPErrorElement) {

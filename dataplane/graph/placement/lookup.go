@@ -4,18 +4,19 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 )
 
 func init() {
-	register(v1alpha1.ElementLookup, "lookup", func(e *v1alpha1.Element) *v1alpha1.LookupElement { return e.Lookup }, placeLookup)
+	Register(v1alpha1.ElementLookup, "lookup", func(e *v1alpha1.Element) *v1alpha1.LookupElement { return e.Lookup }, placeLookup)
 }
 
 func placeLookup(p *Place, spec *v1alpha1.LookupElement) {
 	l := element.Lookup{}
-	to := NewOuts()
+	to := lower.NewOuts()
 	first := map[string]string{}
 	for i, r := range spec.Routes {
-		field := index("lookup.routes", i)
+		field := lower.Index("lookup.routes", i)
 		prefix, problem := rules.ParsePrefix(string(r.Prefix))
 		if !p.Problem(field+".prefix", problem) {
 			continue

@@ -1,21 +1,21 @@
-// Package placement makes elements of those that users write in `elements` functions. Each kind has a file, which registers it.
+// Package placement makes elements of those that users write in `elements` functions. Each kind registers itself: those of one
+// function alone are in its module.
 package placement
 
 import (
-	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/sinter-nfv/sinter/api/finding"
-	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 )
 
 // Place is where an element is made.
 type Place struct {
-	Function
+	lower.At
 	// Name is "function/element".
 	Name string
 	// Element is nil if it has errors.
@@ -26,24 +26,11 @@ type Place struct {
 	Drops map[string]string
 }
 
-// Function is the function that an element belongs to. Fields are named from the element on.
-type Function interface {
-	Fail(field, value, format string, args ...any)
-	// Problem tells a problem of package rules; ok is false if it is an error.
-	Problem(field string, p *rules.Problem) (ok bool)
-	// Filter is the packets that a match means; ok is false if it has errors.
-	Filter(field string, m *v1alpha1.Match) (_ headerspace.Filter, ok bool)
-	// NAPT reads a NAPT's parameters. The ports at its two sides belong to the owner.
-	NAPT(field string, spec *v1alpha1.NAPT, owner string) element.NAPT
-	// MTU is the largest IP packet, in bytes, that an interface of the chain sends.
-	MTU() int
-}
-
 // kinds place the elements of each kind.
 var kinds = map[v1alpha1.ElementKind]func(*v1alpha1.Element, *Place){}
 
-// register is for a kind with parameters, which an element has in a member.
-func register[M any](kind v1alpha1.ElementKind, member string, of func(*v1alpha1.Element) *M, place func(*Place, *M)) {
+// Register is for a kind with parameters, which an element has in a member.
+func Register[M any](kind v1alpha1.ElementKind, member string, of func(*v1alpha1.Element) *M, place func(*Place, *M)) {
 	kinds[kind] = func(e *v1alpha1.Element, p *Place) {
 		spec := of(e)
 		if spec == nil {
@@ -54,9 +41,27 @@ func register[M any](kind v1alpha1.ElementKind, member string, of func(*v1alpha1
 	}
 }
 
-// registerPlain is for a kind that can do without parameters.
-func registerPlain(kind v1alpha1.ElementKind, place func(*Place, *v1alpha1.Element)) {
+// RegisterPlain is for a kind that can do without parameters.
+func RegisterPlain(kind v1alpha1.ElementKind, place func(*Place, *v1alpha1.Element)) {
 	kinds[kind] = func(e *v1alpha1.Element, p *Place) { place(p, e) }
+}
+
+// borders tell the addresses outside of elements between address realms; nil: the element is none.
+var borders []func(*v1alpha1.Element) (outside func() []netip.Prefix)
+
+// RegisterBorder is called for a kind that lies between address realms.
+func RegisterBorder(of func(*v1alpha1.Element) (outside func() []netip.Prefix)) {
+	borders = append(borders, of)
+}
+
+// Border is the addresses outside of an element that lies between address realms; nil: it does not.
+func Border(e *v1alpha1.Element) (outside func() []netip.Prefix) {
+	for _, of := range borders {
+		if outside = of(e); outside != nil {
+			return outside
+		}
+	}
+	return nil
 }
 
 // Put makes the element of its place.
@@ -86,21 +91,6 @@ func (p *Place) orDrop(output, otherwise string) string {
 	return "(" + otherwise + ")"
 }
 
-// Outs numbers outputs by name.
-type Outs struct{ Names []string }
-
-// NewOuts are outputs of which the first have these names.
-func NewOuts(names ...string) *Outs { return &Outs{names} }
-
-// Number is the number of a name.
-func (o *Outs) Number(name string) int {
-	if i := slices.Index(o.Names, name); i >= 0 {
-		return i
-	}
-	o.Names = append(o.Names, name)
-	return len(o.Names) - 1
-}
-
 // oneOf says which values are known besides one that is not.
 func oneOf[K ~string, V any](value K, known map[K]V) string {
 	var names []string
@@ -109,5 +99,3 @@ func oneOf[K ~string, V any](value K, known map[K]V) string {
 	}
 	return finding.NotOneOf(string(value), names)
 }
-
-func index(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

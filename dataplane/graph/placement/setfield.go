@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	register(v1alpha1.ElementSetField, "setField", func(e *v1alpha1.Element) *v1alpha1.SetFieldElement { return e.SetField }, placeSetField)
+	Register(v1alpha1.ElementSetField, "setField", func(e *v1alpha1.Element) *v1alpha1.SetFieldElement { return e.SetField }, placeSetField)
 }
 
 // fields are those that can be written.

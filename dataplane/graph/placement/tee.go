@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	register(v1alpha1.ElementTee, "tee", func(e *v1alpha1.Element) *v1alpha1.TeeElement { return e.Tee }, placeTee)
+	Register(v1alpha1.ElementTee, "tee", func(e *v1alpha1.Element) *v1alpha1.TeeElement { return e.Tee }, placeTee)
 }
 
 func placeTee(p *Place, spec *v1alpha1.TeeElement) {

@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	register(v1alpha1.ElementTTLGuard, "ttlGuard", func(e *v1alpha1.Element) *v1alpha1.TTLGuardElement { return e.TTLGuard }, placeTTLGuard)
+	Register(v1alpha1.ElementTTLGuard, "ttlGuard", func(e *v1alpha1.Element) *v1alpha1.TTLGuardElement { return e.TTLGuard }, placeTTLGuard)
 }
 
 func placeTTLGuard(p *Place, spec *v1alpha1.TTLGuardElement) {

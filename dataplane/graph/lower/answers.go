@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"slices"
@@ -6,19 +6,22 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
 
-// rejection is where a firewall's answers begin, and the port by which they leave.
-type rejection struct {
+// answer is where a function's answers to packets begin, and the port by which they leave.
+type answer struct {
 	node int
-	port port
+	port Port
 }
 
-// routeRejections has the answers of firewalls find their next hop where nothing but an interface without a gateway lies
+// AnswersFrom notes that a node answers packets, by the port that they came in by.
+func (b *Builder) AnswersFrom(node int, by Port) { b.answers = append(b.answers, answer{node, by}) }
+
+// routeAnswers has the answers of functions find their next hop where nothing but an interface without a gateway lies
 // on their way: by the routes of the router behind it, as its replies.
-func (b *builder) routeRejections() {
-	replies := map[port]int{}
-	for _, r := range b.rejections {
-		i := b.interfaceBehind(r.port)
-		if i == nil || i.spec.Gateway != "" {
+func (b *Builder) routeAnswers() {
+	replies := map[Port]int{}
+	for _, r := range b.answers {
+		i := b.InterfaceBehind(r.port)
+		if i == nil || i.Spec.Gateway != "" {
 			continue
 		}
 		rt, p := b.routerBehind(i, false)
@@ -28,10 +31,10 @@ func (b *builder) routeRejections() {
 		straight := b.g.Nodes[r.node].Out[0]
 		reply, ok := replies[r.port]
 		if !ok {
-			reply = b.reply(r.port.owner, r.port.owner+"/reply-"+r.port.name, rt, p, straight)
+			reply = b.reply(r.port.Owner, r.port.Owner+"/reply-"+r.port.Name, rt, p, straight)
 			replies[r.port] = reply
 		}
-		b.wire(r.node, 0, reply)
+		b.Wire(r.node, 0, reply)
 	}
 }
 
@@ -43,37 +46,39 @@ const (
 	replyOuts
 )
 
-// reply makes the lookup of the answers of a firewall, or of an interface (owner is empty): what the router would
+// reply makes the lookup of the answers of a function, or of an interface (owner is empty): what the router would
 // send back by its port leaves straight.
-func (b *builder) reply(owner, name string, rt *function, by string, straight Edge) int {
+func (b *Builder) reply(owner, name string, rt *Function, by string, straight Edge) int {
 	lookup, splits := b.routesBack(rt, by)
-	reply := b.add(owner, name, lookup)
-	b.wire(reply, toRouter, rt.sends[by])
+	sends := rt.Router().Routes().Sends[by]
+	reply := b.Add(owner, name, lookup)
+	b.Wire(reply, toRouter, sends)
 	b.g.Nodes[reply].Out[straightOut] = straight
-	for i, s := range splits {
-		b.wire(reply, replyOuts+i, b.bySource(owner, name, s, func(o *routeOrigin) Edge {
-			if o.port == by {
+	for i, split := range splits {
+		b.Wire(reply, replyOuts+i, split(owner, name, func(port string) Edge {
+			if port == by {
 				return straight
 			}
-			return Edge{To: rt.sends[by]}
+			return Edge{To: sends}
 		}))
 	}
 	return reply
 }
 
 // lookupOf is where a router looks up what it sends itself about packets by a port.
-func (b *builder) lookupOf(rt *function, by string) element.Lookup {
-	return b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
+func (b *Builder) lookupOf(rt *Function, by string) element.Lookup {
+	return b.g.Nodes[b.g.Nodes[rt.Router().Routes().Sends[by]].Out[0].To].Element.(element.Lookup)
 }
 
 // routesBack are a router's routes by a port, with their next hops, and those within them that lead
 // elsewhere: to these, and to what is not listed, the router sends. Splits are those with a route
 // by the port; each has an output.
-func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits []*split) {
+func (b *Builder) routesBack(rt *Function, by string) (l element.Lookup, splits []Split) {
 	lookup := b.lookupOf(rt, by)
 	outs := make([]int, lookup.Outs)
-	for out, ports := range rt.leads {
-		switch s := rt.splits[rt.outs[out]]; {
+	routes := rt.Router().Routes()
+	for out, ports := range routes.Leads {
+		switch s := routes.Splits[out]; {
 		case !slices.Contains(ports, by):
 			outs[out] = toRouter
 		case s == nil:
@@ -105,9 +110,9 @@ func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits 
 	return l, splits
 }
 
-// interfaceBehind is the interface that packets reach by a port, behind firewalls and monitors; nil if another
+// InterfaceBehind is the interface that packets reach by a port, behind transparent functions; nil if another
 // function comes first.
-func (b *builder) interfaceBehind(at port) *chainInterface {
-	to := b.past(at, func(t traits) bool { return t.transparent })
-	return b.findInterface(to.owner)
+func (b *Builder) InterfaceBehind(at Port) *Interface {
+	to := b.past(at, func(t Traits) bool { return t.Transparent })
+	return b.FindInterface(to.Owner)
 }

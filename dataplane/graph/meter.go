@@ -1,4 +1,4 @@
-package placement
+package graph
 
 import (
 	"fmt"
@@ -8,14 +8,16 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 )
 
 func init() {
-	register(v1alpha1.ElementMeter, "meter", func(e *v1alpha1.Element) *v1alpha1.Meter { return e.Meter }, placeMeter)
+	placement.Register(v1alpha1.ElementMeter, "meter", func(e *v1alpha1.Element) *v1alpha1.Meter { return e.Meter }, placeMeter)
 }
 
-func placeMeter(p *Place, spec *v1alpha1.Meter) {
-	if m, ok := Meter(p, "meter", spec, p.Name+"/exceeded"); ok {
+func placeMeter(p *placement.Place, spec *v1alpha1.Meter) {
+	if m, ok := readMeter(p.At, "meter", spec, p.Name+"/exceeded"); ok {
 		p.Element = m
 	}
 }
@@ -30,10 +32,10 @@ const (
 // maxFillSeconds is how long the buckets of a subscriber take to be full at most: the engine keeps entries for 2³² ms.
 const maxFillSeconds = 49 * 24 * 3600
 
-// Meter reads a meter's parameters, which are in the field; empty: in the function's place itself. Packets that it drops are counted
+// readMeter reads a meter's parameters, which are in the field; empty: in the function's place itself. Packets that it drops are counted
 // under the reason. ok is false if it has errors.
-func Meter(f Function, field string, spec *v1alpha1.Meter, reason string) (_ element.Meter, ok bool) {
-	r := meterReader{f: f, prefix: field, ok: true}
+func readMeter(at lower.At, field string, spec *v1alpha1.Meter, reason string) (_ element.Meter, ok bool) {
+	r := meterReader{At: at, prefix: field, ok: true}
 	if field != "" {
 		r.prefix += "."
 	}
@@ -59,7 +61,7 @@ func Meter(f Function, field string, spec *v1alpha1.Meter, reason string) (_ ele
 }
 
 type meterReader struct {
-	f      Function
+	lower.At
 	prefix string
 	m      element.Meter
 	ok     bool
@@ -67,7 +69,7 @@ type meterReader struct {
 
 func (r *meterReader) fail(field, value, format string, args ...any) {
 	r.ok = false
-	r.f.Fail(r.prefix+field, value, format, args...)
+	r.Fail(r.prefix+field, value, format, args...)
 }
 
 func (r *meterReader) rate(field string, spec v1alpha1.Rate) (rules.Rate, bool) {
@@ -99,7 +101,7 @@ func (r *meterReader) peak(spec *v1alpha1.Meter) {
 
 // burst is the tokens of a bucket. One that cannot hold a packet of the MTU would never let it pass.
 func (r *meterReader) burst(field string, spec *intstr.IntOrString, rate uint64) uint64 {
-	each, packet, what := uint64(8), uint64(r.f.MTU()), "bytes"
+	each, packet, what := uint64(8), uint64(r.Builder.MTU()), "bytes"
 	if r.m.Packets {
 		each, packet, what = 1, 1, "packets"
 	}
@@ -127,7 +129,7 @@ func (r *meterReader) comes(spec *v1alpha1.ColorAware) {
 	first := map[int32]string{}
 	read := func(name string, list []int32) (bits uint64) {
 		for i, d := range list {
-			field := index("colorAware."+name, i)
+			field := lower.Index("colorAware."+name, i)
 			if other, twice := first[d]; twice {
 				r.fail(field, fmt.Sprint(d), "is also in %s; a packet comes with one colour", other)
 			}

@@ -1,0 +1,178 @@
+package lower
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
+)
+
+// Interface is an interface on its way into the graph.
+type Interface struct {
+	Name string
+	// Field is where it is written in the chain.
+	Field string
+	Spec  *v1alpha1.Interface
+	// Prefix is not valid if it could not be read.
+	Prefix netip.Prefix
+	// Addresses are further ones; those that cannot be read are left out.
+	Addresses []netip.Addr
+
+	local int // nodes: the classifier of own addresses,
+	host  int // where packets to them end,
+	out   int // and the output
+}
+
+// Port is the interface, as functions are linked to it.
+func (i *Interface) Port() Port { return Port{i.Name, ""} }
+
+// Entry is where packets go that come in there.
+func (i *Interface) Entry() Edge { return Edge{To: i.local} }
+
+// Exit is where packets go that leave there.
+func (i *Interface) Exit() Edge { return Edge{To: i.out} }
+
+// Own are its addresses.
+func (i *Interface) Own() []netip.Addr { return append([]netip.Addr{addrOf(i.Prefix)}, i.Addresses...) }
+
+func (b *Builder) resolveInterface(spec *v1alpha1.Interface, field string) {
+	i := &Interface{Name: string(spec.Name), Field: field, Spec: spec}
+	b.Interfaces = append(b.Interfaces, i)
+	p, problem := rules.ParseInterfaceAddress(string(spec.Address))
+	if b.Problem(b.Object, field+".address", problem) {
+		i.Prefix = p
+	}
+	b.readAddresses(i)
+}
+
+// checkInterfaces finds prefixes that overlap though nothing translates between them.
+func (b *Builder) checkInterfaces() {
+	for n, i := range b.Interfaces {
+		for _, j := range b.Interfaces[:n] {
+			if i.Prefix.IsValid() && j.Prefix.IsValid() && i.Prefix.Overlaps(j.Prefix) &&
+				b.Sees(i, j.Port()) {
+				b.Fail(b.Object, i.Field+".address", string(i.Spec.Address),
+					"overlaps %s of interface %q, and no %s lies between them; give them prefixes of their own", j.Prefix, j.Name, strings.Join(translators, " or "))
+			}
+		}
+	}
+}
+
+// checkDevices finds interfaces that are bound to one device, which the engine opens once.
+func (b *Builder) checkDevices() {
+	first := map[string]string{}
+	for _, i := range b.Interfaces {
+		if i.Spec.Device == "" {
+			continue
+		}
+		device := wiring.DeviceName(i.Spec.Device)
+		if other, ok := first[device]; ok {
+			b.Fail(b.Object, i.Field+".device", i.Spec.Device, "interface %q is bound to this device; give each interface one of its own", other)
+			continue
+		}
+		first[device] = i.Name
+	}
+}
+
+// Sees tells whether the interface lies in the address realm of a port.
+func (b *Builder) Sees(i *Interface, p Port) bool {
+	return b.Realm(i.Port()) == b.Realm(p)
+}
+
+// lowerInterfaces makes each interface's nodes: packets for own addresses end there, the others go on into
+// the chain. finishLocal says which are which, when all functions are known.
+func (b *Builder) lowerInterfaces() {
+	for _, i := range b.Interfaces {
+		in := b.Add("", i.Name+"/in", element.Input{Interface: i.Name})
+		i.local = b.Add("", i.Name+"/local", element.Classifier{Default: toChain, Outs: localOuts})
+		i.host = b.Add("", i.Name+"/host", element.LocalHost{})
+		broadcast := b.Add("", i.Name+"/broadcast", element.Discard{Reason: element.ReasonDirectedBroadcast})
+		i.out = b.Add("", i.Name+"/out", element.Output{Interface: i.Name})
+		b.Wire(in, 0, i.local)
+		b.Wire(i.local, toHost, i.host)
+		b.Wire(i.local, toBroadcast, broadcast)
+		b.exits = append(b.exits, exit{i.local, toChain, i.Port()})
+		b.g.Interfaces = append(b.g.Interfaces, b.graphInterface(i, in))
+	}
+}
+
+func addrOf(p netip.Prefix) netip.Addr {
+	if !p.IsValid() {
+		return netip.IPv4Unspecified() // an error was found; the graph will not be used
+	}
+	return p.Addr()
+}
+
+func (b *Builder) graphInterface(i *Interface, in int) wiring.Interface {
+	out := wiring.Interface{
+		Name: i.Name, Prefix: i.Prefix, Addresses: i.Addresses, MTU: int(i.Spec.MTU), Device: i.Spec.Device, In: in, Out: i.out,
+		VLANs:   b.vlans(i),
+		Gateway: b.onLink(i, i.Field+".gateway", i.Spec.Gateway),
+		MAC:     b.mac(i.Field+".mac", i.Spec.MAC),
+	}
+	for n, nb := range i.Spec.Neighbors {
+		field := Index(i.Field+".neighbors", n)
+		if nb.VLAN != 0 && !slices.Contains(out.VLANs, uint16(nb.VLAN)) {
+			b.Fail(b.Object, field+".vlan", strconv.Itoa(int(nb.VLAN)), "is no VLAN of the interface; add it to the interface's vlans")
+		}
+		out.Neighbors = append(out.Neighbors, wiring.Neighbor{
+			Addr: b.onLink(i, field+".address", nb.Address),
+			MAC:  b.mac(field+".mac", nb.MAC),
+			VLAN: uint16(nb.VLAN),
+		})
+	}
+	return out
+}
+
+// vlans reads an interface's VLANs.
+func (b *Builder) vlans(i *Interface) (list []uint16) {
+	for n, s := range i.Spec.VLANs {
+		first, last, message := rules.ParseVLANs(s.String())
+		if message != "" {
+			b.Fail(b.Object, Index(i.Field+".vlans", n), s.String(), "%s", message)
+			continue
+		}
+		for v := first; v <= last; v++ {
+			list = append(list, v)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// onLink reads an address that must be another's within the interface's prefix.
+func (b *Builder) onLink(i *Interface, field string, s v1alpha1.Address) netip.Addr {
+	if s == "" {
+		return netip.Addr{}
+	}
+	a, problem := rules.ParseAddress(string(s))
+	switch {
+	case !b.Problem(b.Object, field, problem):
+	case i.Prefix.IsValid() && !i.Prefix.Contains(a):
+		b.Fail(b.Object, field, string(s), "is not on-link; give an address within %s", i.Prefix.Masked())
+	case i.Prefix.IsValid() && i.Prefix.Addr() == a:
+		b.Fail(b.Object, field, string(s), "is the interface's own address; give that of the neighbour")
+	}
+	return a
+}
+
+func (b *Builder) mac(field string, s v1alpha1.MACAddress) net.HardwareAddr {
+	if s == "" {
+		return nil
+	}
+	m, err := net.ParseMAC(string(s))
+	switch {
+	case err != nil || len(m) != 6:
+		b.Fail(b.Object, field, string(s), `not an Ethernet address; write it like "02:00:00:00:00:01"`)
+		return nil
+	case m[0]&1 != 0:
+		b.Fail(b.Object, field, string(s), "is a group address; give that of one station (an even first byte)")
+	}
+	return m
+}
