@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // TestRoutesBySourceAreBounded: what a router may divide by source is divided among the ports with
@@ -37,6 +39,6 @@ func TestRoutesBySourceAreBounded(t *testing.T) {
 		"prefixes, once for each address":        {chain(33, 64, own), says + "2112 prefixes in entries of bySource; have at most 2048, as the router has different addresses at 2 ports"},
 		"what is left for each of two addresses": {chain(32, 64, own), ""},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, test.chain, test.want) })
 	}
 }

@@ -1,13 +1,13 @@
 package graph_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // FuzzManifest reads and lowers any text: it must end in a sound graph or in
@@ -26,21 +26,15 @@ func FuzzManifest(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	read := func(name string) ([]byte, error) {
-		if s, ok := files[name]; ok {
-			return []byte(s), nil
-		}
-		return nil, fs.ErrNotExist
-	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, _ := manifest.Parse("chain.yaml", data, read)
+		b, _ := manifest.Parse("chain.yaml", data, graphtest.Read)
 		for _, c := range b.Chains {
 			g, found := graph.Build(c, graph.Inputs{Functions: b.Functions, Files: b.Files})
 			if (g == nil) != found.HasErrors() {
 				t.Errorf("a graph must come out exactly if there are no errors; findings:\n%s", found)
 			}
 			if g != nil {
-				checkWiring(t, g)
+				graphtest.CheckWiring(t, g)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/all/lower" // all functions
 )
 
 // Graph is one chain.

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 func init() {
-	files["good.rules"] = `drop udp any any -> any 53 (msg:"tunnel"; content:"|00 01|"; sid:1;)
+	graphtest.Files["good.rules"] = `drop udp any any -> any 53 (msg:"tunnel"; content:"|00 01|"; sid:1;)
 alert dns any any -> any 53 (dns.query; content:"pool."; sid:2;)
 alert tcp-pkt any any <> 10.0.0.9 80 (content:"x"; sid:3;)
 `
@@ -17,13 +17,13 @@ alert tcp-pkt any any <> 10.0.0.9 80 (content:"x"; sid:3;)
 	for i := range 65 {
 		fmt.Fprintf(&many, "drop udp any any -> any %d (content:\"x\"; sid:%d;)\n", 1000+i, 1+i)
 	}
-	files["many.rules"] = many.String()
-	files["bad.rules"] = "drop udp any any -> any 53 (content:\"x\"; sid:1;)\ndrop http any any -> any 80 (content:\"x\"; sid:2;)\n"
+	graphtest.Files["many.rules"] = many.String()
+	graphtest.Files["bad.rules"] = "drop udp any any -> any 53 (content:\"x\"; sid:1;)\ndrop http any any -> any 80 (content:\"x\"; sid:2;)\n"
 }
 
 // inspectChain is a chain with an inspection, whose fields are in line 11.
 func inspectChain(fields string) string {
-	return header + twoInterfaces + "  functions:\n  - name: ids\n    inspect: " + fields + "\n  path: [inside, ids, outside]\n"
+	return graphtest.Header + graphtest.TwoInterfaces + "  functions:\n  - name: ids\n    inspect: " + fields + "\n  path: [inside, ids, outside]\n"
 }
 
 func TestWhatIsWrongWithAnInspection(t *testing.T) {
@@ -50,7 +50,7 @@ func TestWhatIsWrongWithAnInspection(t *testing.T) {
 		"a file that is not":     {"{rulesFrom: {file: no.rules}}", at + `rulesFrom.file: "no.rules"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := compile(t, inspectChain(k.fields)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
+			if found := graphtest.Findings(t, inspectChain(k.fields)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
@@ -92,12 +92,11 @@ func TestAnInspectionIsLowered(t *testing.T) {
 		"of one side": {"{patterns: [a], from: Outside}", []string{"ids/inspect"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, found := manifest.Parse("chain.yaml", []byte(inspectChain(k.fields)), readTestFile)
-			g, found := build(t, b, found)
+			g, found := graphtest.Lower(t, inspectChain(k.fields))
 			if g == nil {
 				t.Fatal(found)
 			}
-			checkWiring(t, g)
+			graphtest.CheckWiring(t, g)
 			var dump strings.Builder
 			if err := g.Dump(&dump); err != nil {
 				t.Fatal(err)

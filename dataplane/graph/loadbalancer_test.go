@@ -3,6 +3,8 @@ package graph_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // gatewayed are the interfaces, with a gateway outside.
@@ -13,7 +15,7 @@ const gatewayed = `  interfaces:
 
 // balancerChain is a chain with a load balancer, of some services and backends.
 func balancerChain(virtual, backends, more string) string {
-	return header + gatewayed + "  functions:\n  - name: lb\n    loadBalancer:\n      virtual: " + virtual + "\n      backends: " + backends + "\n" + more +
+	return graphtest.Header + gatewayed + "  functions:\n  - name: lb\n    loadBalancer:\n      virtual: " + virtual + "\n      backends: " + backends + "\n" + more +
 		"  path: [inside, lb, outside]\n"
 }
 
@@ -54,7 +56,7 @@ func TestWhatIsWrongWithALoadBalancer(t *testing.T) {
 		"too many sessions":             {web, pair, "      maxSessions: 8000001\n", lb + `maxSessions: "8000001"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := compile(t, balancerChain(k.virtual, k.backends, k.more)); !strings.Contains(found.String(), k.want) {
+			if found := graphtest.Findings(t, balancerChain(k.virtual, k.backends, k.more)); !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
@@ -77,8 +79,8 @@ func TestWhatDoesNotGoWithModeDSR(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := header + gatewayed + "  functions:\n" + lb + "  - " + k.function + "\n  path: " + k.path + "\n"
-			if found := compile(t, text); !strings.Contains(found.String(), k.want) {
+			text := graphtest.Header + gatewayed + "  functions:\n" + lb + "  - " + k.function + "\n  path: " + k.path + "\n"
+			if found := graphtest.Findings(t, text); !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
@@ -91,12 +93,12 @@ func TestTheEndpointsOfAServiceAreKnownInAClusterOnly(t *testing.T) {
 		"servers beside it": {", backends: [{address: 10.0.0.11}]", "set exactly one of backends, backendsFrom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := header + gatewayed + `  functions:
+			text := graphtest.Header + gatewayed + `  functions:
   - name: lb
     loadBalancer: {virtual: [{addresses: [203.0.113.80], ports: [80]}], backendsFrom: {serviceRef: {name: web}}` + k.change + `}
   path: [inside, lb, outside]
 `
-			if found := compile(t, text); !strings.Contains(found.String(), k.want) {
+			if found := graphtest.Findings(t, text); !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})

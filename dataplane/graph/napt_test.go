@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // TestASubscriberGetsAQuarterUnlessLimitsSayIt looks at the elements that NAPTs become.
@@ -27,7 +27,7 @@ func TestASubscriberGetsAQuarterUnlessLimitsSayIt(t *testing.T) {
 			if !strings.HasPrefix(k.spec, "pool:") {
 				k.spec = "pool: [203.0.113.9], " + k.spec
 			}
-			dump := dumped(t, fmt.Sprintf("  functions:\n  - {name: nat, napt: {%s}}\n  path: [inside, nat, outside]\n", k.spec))
+			dump := graphtest.Dump(t, graphtest.Header+graphtest.TwoInterfaces+fmt.Sprintf("  functions:\n  - {name: nat, napt: {%s}}\n  path: [inside, nat, outside]\n", k.spec))
 			if !strings.Contains(dump, k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", dump, k.want)
 			}
@@ -37,7 +37,7 @@ func TestASubscriberGetsAQuarterUnlessLimitsSayIt(t *testing.T) {
 
 // TestNAPTsBehindAnotherOneHaveNoSubscribers: it is the first one that sees hosts, also with routers before and behind it.
 func TestNAPTsBehindAnotherOneHaveNoSubscribers(t *testing.T) {
-	dump := dumped(t, `  functions:
+	dump := graphtest.Dump(t, graphtest.Header+graphtest.TwoInterfaces+`  functions:
   - {name: n1, napt: {pool: [198.51.100.9]}}
   - {name: n2, napt: {pool: [203.0.113.9]}}
   - {name: r1, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}
@@ -52,19 +52,4 @@ func TestNAPTsBehindAnotherOneHaveNoSubscribers(t *testing.T) {
 	if !strings.Contains(dump, "n1/napt:") || !strings.Contains(dump, "n2/napt:") {
 		t.Errorf("the NAPTs are missing:\n%s", dump)
 	}
-}
-
-// dumped are the elements of a chain between two interfaces.
-func dumped(t *testing.T, functions string) string {
-	t.Helper()
-	b, found := manifest.Parse("chain.yaml", []byte(header+twoInterfaces+functions), readTestFile)
-	g, found := build(t, b, found)
-	if g == nil {
-		t.Fatal(found)
-	}
-	var dump strings.Builder
-	if err := g.Dump(&dump); err != nil {
-		t.Fatal(err)
-	}
-	return dump.String()
 }

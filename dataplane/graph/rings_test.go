@@ -3,6 +3,8 @@ package graph_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // TestRingsOfFirewallsThatRejectAreRefused: their answers look for the router behind them, which
@@ -14,7 +16,7 @@ func TestRingsOfFirewallsThatRejectAreRefused(t *testing.T) {
 			"  - {from: b.outside, to: a.inside, direction: Forward}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := compile(t, header+twoInterfaces+
+			found := graphtest.Findings(t, graphtest.Header+graphtest.TwoInterfaces+
 				"  functions:\n  - {name: a, firewall: {default: Accept}}\n"+
 				"  - {name: b, firewall: {default: Accept, rules: [{name: telnet, protocol: tcp, destinationPorts: [23], action: Reject}]}}\n"+
 				"  links:\n"+links)

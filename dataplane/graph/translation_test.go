@@ -3,11 +3,13 @@ package graph_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // translating is a chain whose NAPT has the given fields, from line 10 on.
 func translating(fields ...string) string {
-	return header + twoInterfaces + "  functions:\n  - name: nat\n    napt:\n      " + strings.Join(fields, "\n      ") + "\n  path: [inside, nat, outside]\n"
+	return graphtest.Header + graphtest.TwoInterfaces + "  functions:\n  - name: nat\n    napt:\n      " + strings.Join(fields, "\n      ") + "\n  path: [inside, nat, outside]\n"
 }
 
 const pool = "pool: [203.0.113.10]"
@@ -15,7 +17,7 @@ const pool = "pool: [203.0.113.10]"
 func TestFixedTranslationsAreRefusedByPlaceFieldAndValue(t *testing.T) {
 	for name, test := range badTranslations {
 		t.Run(name, func(t *testing.T) {
-			if got := strings.TrimSpace(compile(t, translating(test.fields...)).String()); got != test.want {
+			if got := strings.TrimSpace(graphtest.Findings(t, translating(test.fields...)).String()); got != test.want {
 				t.Errorf("findings are\n%s\nwanted\n%s", got, test.want)
 			}
 		})
@@ -91,22 +93,22 @@ var badTranslations = map[string]struct {
 
 func TestMasqueradeNeedsOneInterfaceOutside(t *testing.T) {
 	links := "  links:\n  - {from: inside, to: nat.inside}\n  - {from: nat.outside, to: rt.a}\n  - {from: rt.b, to: outside}\n  - {from: rt.c, to: other}\n"
-	chain := header + twoInterfaces + "  - {name: other, address: 192.0.2.1/24}\n" +
+	chain := graphtest.Header + graphtest.TwoInterfaces + "  - {name: other, address: 192.0.2.1/24}\n" +
 		"  functions:\n  - {name: nat, napt: {masquerade: true}}\n  - {name: rt, router: {ports: [{name: a}, {name: b}, {name: c}], routes: []}}\n" + links
 	want := `chain.yaml:10: spec.functions[0].napt.masquerade: "true": several interfaces lie outside (outside, other); give a pool with the addresses that are meant`
-	if got := compile(t, chain).String(); !strings.Contains(got, want) {
+	if got := graphtest.Findings(t, chain).String(); !strings.Contains(got, want) {
 		t.Errorf("findings are\n%s\nwanted\n%s", got, want)
 	}
 }
 
 // TestTwoNAPTsCannotMasqueradeBehindOneAddress: replies would not tell whose they are.
 func TestTwoNAPTsCannotMasqueradeBehindOneAddress(t *testing.T) {
-	chain := header + twoInterfaces + "  - {name: guests, address: 10.9.0.1/24}\n" +
+	chain := graphtest.Header + graphtest.TwoInterfaces + "  - {name: guests, address: 10.9.0.1/24}\n" +
 		"  functions:\n  - {name: nat, napt: {masquerade: true}}\n  - {name: too, napt: {masquerade: true}}\n" +
 		"  - {name: rt, router: {ports: [{name: a}, {name: b}, {name: up}], routes: [{prefix: 0.0.0.0/0, port: up, via: 203.0.113.2}]}}\n" +
 		"  links:\n  - {from: inside, to: nat.inside}\n  - {from: nat.outside, to: rt.a}\n  - {from: guests, to: too.inside}\n  - {from: too.outside, to: rt.b}\n  - {from: rt.up, to: outside}\n"
 	want := `"203.0.113.1": overlaps 203.0.113.1 of the pool of "nat", and no NAPT lies between them`
-	if got := compile(t, chain).String(); !strings.Contains(got, want) {
+	if got := graphtest.Findings(t, chain).String(); !strings.Contains(got, want) {
 		t.Errorf("findings are\n%s\nwanted\n%s", got, want)
 	}
 }

@@ -8,18 +8,11 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // routerBetween is a router between the two interfaces, lines 8 to 10.
 const routerBetween = "  functions:\n  - {name: rt, router: {}}\n  path: [inside, rt, outside]\n"
-
-// checkFindings compares all findings of a chain with what is wanted, a line each.
-func checkFindings(t *testing.T, chain, want string) {
-	t.Helper()
-	if got := strings.TrimSpace(compile(t, header+chain).String()); got != want {
-		t.Errorf("findings are\n%s\nwanted\n%s", got, want)
-	}
-}
 
 func TestFurtherAddressesThatCannotBeTheInterfacesOwnAreRefused(t *testing.T) {
 	with := func(addresses string) string {
@@ -39,13 +32,13 @@ func TestFurtherAddressesThatCannotBeTheInterfacesOwnAreRefused(t *testing.T) {
 		"a multicast address":                 {"[224.0.0.5]", `chain.yaml:9: spec.interfaces[1].addresses[0]: "224.0.0.5": is a multicast address (224.0.0.0/4); give one that a host can have`},
 		"an address of another net":           {"[10.0.0.7]", `chain.yaml:9: spec.interfaces[1].addresses[0]: "10.0.0.7": lies in 10.0.0.0/24 of interface "inside", whose hosts ask for it there; list it there`},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, with(test.addresses), test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, with(test.addresses), test.want) })
 	}
 }
 
 func TestRoutesThatLeadNowhereHaveNeitherPortNorNextHop(t *testing.T) {
 	with := func(route string) string {
-		return twoInterfaces + "  functions:\n  - name: rt\n    router:\n      routes:\n      - " + route + "\n  path: [inside, rt, outside]\n"
+		return graphtest.TwoInterfaces + "  functions:\n  - name: rt\n    router:\n      routes:\n      - " + route + "\n  path: [inside, rt, outside]\n"
 	}
 	for name, test := range map[string]struct{ chain, want string }{
 		"discard":           {with("{prefix: 10.0.0.0/8, type: Discard}"), ""},
@@ -55,14 +48,14 @@ func TestRoutesThatLeadNowhereHaveNeitherPortNorNextHop(t *testing.T) {
 		"of a type unknown": {with("{prefix: 10.0.0.0/8, type: Blackhole}"), `chain.yaml:12: spec.functions[0].router.routes[0].type: "Blackhole": must be one of Forward, Discard, Unreachable, Prohibit`},
 		"twice":             {with("{prefix: 10.2.0.0/16, type: Discard}\n      - {prefix: 10.2.0.0/16, port: outside}"), `chain.yaml:13: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": is there twice, first in spec.functions[0].router.routes[0]; a prefix has one route and one next hop: leave one out, or write bySource in it for the packets of some sources`},
 		"of a file": {
-			twoInterfaces + "  functions:\n  - name: rt\n    router:\n      routesFrom:\n      - {file: blocked.routes, type: Prohibit}\n  path: [inside, rt, outside]\n", "",
+			graphtest.TwoInterfaces + "  functions:\n  - name: rt\n    router:\n      routesFrom:\n      - {file: blocked.routes, type: Prohibit}\n  path: [inside, rt, outside]\n", "",
 		},
 		"of a file, with a port": {
-			twoInterfaces + "  functions:\n  - name: rt\n    router:\n      routesFrom:\n      - {file: blocked.routes, type: Prohibit, port: outside}\n  path: [inside, rt, outside]\n",
+			graphtest.TwoInterfaces + "  functions:\n  - name: rt\n    router:\n      routesFrom:\n      - {file: blocked.routes, type: Prohibit, port: outside}\n  path: [inside, rt, outside]\n",
 			`chain.yaml:12: spec.functions[0].router.routesFrom[0]: leave port and via out: routes of type Discard, Unreachable or Prohibit lead nowhere`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, test.chain, test.want) })
 	}
 }
 
@@ -98,7 +91,7 @@ func TestPoolsThatHoldAddressesOfOthersAreRefused(t *testing.T) {
 			if test.says != "" {
 				want = of(test.pool, test.says)
 			}
-			checkFindings(t, with(test.pool), want)
+			graphtest.CheckFindings(t, with(test.pool), want)
 		})
 	}
 }
@@ -114,11 +107,11 @@ func TestOverlappingPoolsOfTwoNAPTsAreRefused(t *testing.T) {
 		return `chain.yaml:11: spec.functions[1].napt.pool[0]: "` + b + `": overlaps 203.0.113.8/29 of the pool of "n1", and no NAPT lies between them: ` +
 			`replies would come to one of the two alone; give each addresses of its own`
 	}
-	checkFindings(t, tenants("203.0.113.8/29"), overlap("203.0.113.8/29"))
-	checkFindings(t, tenants("203.0.113.15"), overlap("203.0.113.15"))
-	checkFindings(t, tenants("203.0.113.16"), "")
+	graphtest.CheckFindings(t, tenants("203.0.113.8/29"), overlap("203.0.113.8/29"))
+	graphtest.CheckFindings(t, tenants("203.0.113.15"), overlap("203.0.113.15"))
+	graphtest.CheckFindings(t, tenants("203.0.113.16"), "")
 	// The outer NAPT keeps the two pools apart, as it keeps the prefixes of interfaces apart.
-	checkFindings(t, twoInterfaces+"  functions:\n  - {name: n1, napt: {pool: [192.0.2.1]}}\n  - {name: n2, napt: {pool: [192.0.2.1]}}\n  path: [inside, n1, n2, outside]\n", "")
+	graphtest.CheckFindings(t, graphtest.TwoInterfaces+"  functions:\n  - {name: n1, napt: {pool: [192.0.2.1]}}\n  - {name: n2, napt: {pool: [192.0.2.1]}}\n  path: [inside, n1, n2, outside]\n", "")
 }
 
 func TestTwoInterfacesBoundToOneDeviceAreRefused(t *testing.T) {
@@ -128,11 +121,11 @@ func TestTwoInterfacesBoundToOneDeviceAreRefused(t *testing.T) {
 	says := func(device string) string {
 		return `chain.yaml:7: spec.interfaces[1].device: "` + device + `": interface "inside" is bound to this device; give each interface one of its own`
 	}
-	checkFindings(t, with("eth1", "eth1"), says("eth1"))
-	checkFindings(t, with("0000:03:00.1", "03:00.1"), says("03:00.1"))
-	checkFindings(t, with("0000:03:00.1", "0000:03:00.1,promisc=1"), says("0000:03:00.1,promisc=1"))
-	checkFindings(t, with("0000:03:00.1", "0000:03:00.0"), "")
-	checkFindings(t, with("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth2"), "")
+	graphtest.CheckFindings(t, with("eth1", "eth1"), says("eth1"))
+	graphtest.CheckFindings(t, with("0000:03:00.1", "03:00.1"), says("03:00.1"))
+	graphtest.CheckFindings(t, with("0000:03:00.1", "0000:03:00.1,promisc=1"), says("0000:03:00.1,promisc=1"))
+	graphtest.CheckFindings(t, with("0000:03:00.1", "0000:03:00.0"), "")
+	graphtest.CheckFindings(t, with("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth2"), "")
 }
 
 func TestAFirewallThatLetsNoReplyReturnIsWarnedOf(t *testing.T) {
@@ -163,10 +156,10 @@ func TestAFirewallThatLetsNoReplyReturnIsWarnedOf(t *testing.T) {
 		"replies to other hosts than those that send": {"{from: Inside, source: [10.0.0.0/25], action: Accept}, {from: Outside, destination: [10.0.0.128/25], action: Accept}", says("tcp, udp, icmp echo", tcp)},
 		"nothing goes out":                            {"{from: Outside, action: Accept}", ""},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, with(test.rules), test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, with(test.rules), test.want) })
 	}
 	// One way only: replies come by another.
-	checkFindings(t, twoInterfaces+"  functions:\n  - {name: fw, firewall: {rules: [{action: Accept}]}}\n  links: [{from: inside, to: fw.inside, direction: Forward}, {from: fw.outside, to: outside, direction: Forward}, {from: outside, to: inside, direction: Forward}]\n", "")
+	graphtest.CheckFindings(t, graphtest.TwoInterfaces+"  functions:\n  - {name: fw, firewall: {rules: [{action: Accept}]}}\n  links: [{from: inside, to: fw.inside, direction: Forward}, {from: fw.outside, to: outside, direction: Forward}, {from: outside, to: inside, direction: Forward}]\n", "")
 }
 
 func TestARouteWithoutViaToAnInterfaceWithoutGatewayIsWarnedOf(t *testing.T) {
@@ -177,12 +170,12 @@ func TestARouteWithoutViaToAnInterfaceWithoutGatewayIsWarnedOf(t *testing.T) {
 	const anywhere = "{prefix: 0.0.0.0/0, port: outside}"
 	says := `chain.yaml:12: warning: spec.functions[1].router.routes[0].prefix: "0.0.0.0/0": interface "outside" has no gateway, and the route no via: ` +
 		`what is not in 203.0.113.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway`
-	checkFindings(t, with("", anywhere), says)
-	checkFindings(t, with("", anywhere+", {prefix: 198.51.100.0/24, port: outside}"), says)
-	checkFindings(t, with(", gateway: 203.0.113.254", anywhere), "")
-	checkFindings(t, with("", "{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.254}"), "")
-	checkFindings(t, with("", "{prefix: 0.0.0.0/0, type: Unreachable}"), "")
-	checkFindings(t, with("", "{prefix: 203.0.113.128/25, port: outside}"), "")
+	graphtest.CheckFindings(t, with("", anywhere), says)
+	graphtest.CheckFindings(t, with("", anywhere+", {prefix: 198.51.100.0/24, port: outside}"), says)
+	graphtest.CheckFindings(t, with(", gateway: 203.0.113.254", anywhere), "")
+	graphtest.CheckFindings(t, with("", "{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.254}"), "")
+	graphtest.CheckFindings(t, with("", "{prefix: 0.0.0.0/0, type: Unreachable}"), "")
+	graphtest.CheckFindings(t, with("", "{prefix: 203.0.113.128/25, port: outside}"), "")
 }
 
 func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
@@ -201,7 +194,7 @@ func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
 		"of inside, leaving out": {"", "Source", "10.0.0.7", "192.0.2.1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkFindings(t, with(test.addresses, test.field, test.value, test.pool), test.want)
+			graphtest.CheckFindings(t, with(test.addresses, test.field, test.value, test.pool), test.want)
 		})
 	}
 }
@@ -246,13 +239,13 @@ func TestAStaticMappingInsideAPoolsDynamicRangeIsRefused(t *testing.T) {
 		"pings from inside":             {with("203.0.113.7", "", "protocol: icmp, icmpType: 0", "protocol: icmp, icmpType: 8"), says(to, all) + "\n" + says(from, all)},
 		"protocols without ports":       {with("203.0.113.7", "", "protocol: 47", "protocol: 47"), says(to, all) + "\n" + says(from, all)},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, test.chain, test.want) })
 	}
 }
 
 // Rule by rule, what is left of all addresses would be copied for each: 10,000 took 7 s and 900 MB.
 func TestAListOfAddressesToBlockTakesWhatItsLengthAsksFor(t *testing.T) {
-	chain := header + "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24}\n" +
+	chain := graphtest.Header + "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24}\n" +
 		"  functions:\n  - name: fw\n    firewall: {default: Accept, rulesFrom: {file: block.csv, format: CSV}}\n  path: [inside, fw, outside]\n"
 	allocated := func(n int) uint64 {
 		var list strings.Builder

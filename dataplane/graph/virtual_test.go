@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // dmz is a chain with a load balancer and a NAPT of some fields, along a path.
 func dmz(napt, path string) string {
-	return header + gatewayed + `  functions:
+	return graphtest.Header + gatewayed + `  functions:
   - {name: lb, loadBalancer: {virtual: [{addresses: [203.0.113.80], ports: [80]}], backends: [{address: 10.0.0.11}, {address: 10.0.0.12}]}}
   - {name: nat, napt: {pool: [203.0.113.9]` + napt + `}}
   - {name: fw, firewall: {default: Accept}}
@@ -34,7 +34,7 @@ func TestALoadBalancerThatANAPTKeepsFromItsClients(t *testing.T) {
 		"one of the backends is not": {", exempt: [{source: [10.0.0.11], destination: [0.0.0.0/0]}]", "[inside, fw, nat, lb, outside]", backends},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := compile(t, dmz(c.napt, c.path)).String()
+			found := graphtest.Findings(t, dmz(c.napt, c.path)).String()
 			for _, text := range []string{clients, backends} {
 				if has := strings.Contains(found, text); has != (text == c.want) {
 					t.Errorf("findings are\n%swanted: %s", found, c.want)
@@ -46,7 +46,7 @@ func TestALoadBalancerThatANAPTKeepsFromItsClients(t *testing.T) {
 
 // From a second network clients come without a translation.
 func TestALoadBalancerWithAWayPastTheNAPT(t *testing.T) {
-	text := header + `  interfaces:
+	text := graphtest.Header + `  interfaces:
   - {name: inside, address: 10.0.0.1/24}
   - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
   - {name: partner, address: 192.0.2.1/24}
@@ -60,7 +60,7 @@ func TestALoadBalancerWithAWayPastTheNAPT(t *testing.T) {
   path: [inside, lb, rt.inside]
   links: [{from: rt.outside, to: nat.inside}, {from: nat.outside, to: outside}, {from: rt.partner, to: partner}]
 `
-	if found := compile(t, text).String(); strings.Contains(found, "reach no virtual address") || strings.Contains(found, "unknown") {
+	if found := graphtest.Findings(t, text).String(); strings.Contains(found, "reach no virtual address") || strings.Contains(found, "unknown") {
 		t.Errorf("findings are\n%s", found)
 	}
 }
@@ -68,8 +68,7 @@ func TestALoadBalancerWithAWayPastTheNAPT(t *testing.T) {
 func TestAnExemptVirtualAddressAnswersARPOutside(t *testing.T) {
 	virtual := netip.MustParseAddr("203.0.113.80")
 	for exempt, want := range map[string]bool{"": false, ", exempt: [{source: [203.0.113.80], destination: [0.0.0.0/0]}]": true} {
-		b, found := manifest.Parse("chain.yaml", []byte(dmz(exempt, "[inside, lb, fw, nat, outside]")), readTestFile)
-		g, found := build(t, b, found)
+		g, found := graphtest.Lower(t, dmz(exempt, "[inside, lb, fw, nat, outside]"))
 		if g == nil {
 			t.Fatal(found)
 		}

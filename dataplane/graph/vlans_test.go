@@ -1,6 +1,10 @@
 package graph_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
+)
 
 func TestVLANsThatAnInterfaceCannotHaveAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ inside, want string }{
@@ -19,7 +23,7 @@ func TestVLANsThatAnInterfaceCannotHaveAreRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkFindings(t, "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, "+test.inside+"}\n"+
+			graphtest.CheckFindings(t, "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, "+test.inside+"}\n"+
 				"  - {name: outside, address: 203.0.113.1/24}\n"+routerBetween, test.want)
 		})
 	}

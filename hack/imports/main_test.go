@@ -186,6 +186,36 @@ func TestAMeaningOnSetsThatSeesMoreThanItMayIsFound(t *testing.T) {
 	})
 }
 
+func TestALoweringThatSeesMoreThanItMayIsFound(t *testing.T) {
+	const lowered, read = "a chain is lowered before anybody synthesizes or runs it", "who reads a graph knows its elements, and not how they came there"
+	files := map[string]wrong{
+		"a module's lowering imports another module's": {
+			"dataplane/module/monitor/lower/planted.go", "package lower\n\nimport _ \"" + own + "dataplane/module/limiter/lower\"\n",
+			"dataplane/module/monitor/lower imports dataplane/module/limiter/lower: modules do not see each other",
+		},
+	}
+	plant := func(who, name, of, want string) {
+		files[who+" imports "+of] = wrong{who + "/planted.go", "package " + name + "\n\nimport _ \"" + own + of + "\"\n", want}
+	}
+	for _, of := range []string{
+		"dataplane/interp/flow", "dataplane/module/limiter/rules", "dataplane/program/programpb", "dataplane/synth/boxes",
+	} { // of an oracle Go itself says that it goes round
+		plant("dataplane/module/limiter/lower", "lower", of, "dataplane/module/limiter/lower depends on "+of+": "+lowered)
+	}
+	plant("dataplane/graph/lower", "lower", "dataplane/program", "dataplane/graph/lower depends on dataplane/program: "+lowered)
+	plant("dataplane/module/limiter/rules", "rules", "dataplane/module/limiter/lower",
+		"dataplane/module/limiter/rules depends on dataplane/module/limiter/lower: rules are of programs, not of chains")
+	for _, w := range [][3]string{
+		{"dataplane/module/limiter/oracle", "oracle", "dataplane/graph/lower"},
+		{"dataplane/interp", "interp", "dataplane/graph/placement"},
+		{"dataplane/synth", "synth", "dataplane/module/all/lower"},
+		{"dataplane/module/limiter/oracle", "oracle", "dataplane/module/limiter/lower"},
+	} {
+		plant(w[0], w[1], w[2], w[0]+" imports "+w[2]+": "+read)
+	}
+	found(t, files)
+}
+
 func TestTheGraphLeavesOutWhatAnotherImportBrings(t *testing.T) {
 	got := draw([]pkg{
 		{Path: "dataplane/load", Imports: []string{"dataplane/shard"}},

@@ -20,17 +20,18 @@ var rooms = []room{
 	}},
 	{"api", []string{"api/..."}},
 	{"compiler", []string{
-		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/interp/flow",
-		"dataplane/interp/header", "dataplane/interp/pass", "dataplane/module/*/oracle", "dataplane/module/*/rules", "dataplane/module/*/synth/...", "dataplane/program", "dataplane/program/rule",
-		"dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/longest", "dataplane/synth/trees",
-		"dataplane/synth/walk", "dataplane/tables",
+		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph", "dataplane/graph/click/...", "dataplane/graph/fixed", "dataplane/graph/lower",
+		"dataplane/graph/placement", "dataplane/graph/wiring", "dataplane/interp", "dataplane/interp/flow",
+		"dataplane/interp/header", "dataplane/interp/pass", "dataplane/module/*/lower/...", "dataplane/module/*/oracle", "dataplane/module/*/rules",
+		"dataplane/module/*/synth/...", "dataplane/program", "dataplane/program/rule", "dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/longest",
+		"dataplane/synth/trees", "dataplane/synth/walk", "dataplane/tables",
 	}},
 	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control/...", "dataplane/dispatch", "dataplane/flows", "dataplane/footprint", "dataplane/health", "dataplane/ipfix"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
 	{"tests", []string{
-		"charts", "config/...", "dataplane/interp/testbed", "dataplane/module/*/rules/examples", "dataplane/module/moduletest", "dataplane/program/rule/ruletest", "dataplane/synth/testbed",
-		"hack/...", "test/...",
+		"charts", "config/...", "dataplane/graph/graphtest", "dataplane/interp/testbed", "dataplane/module/*/rules/examples", "dataplane/module/moduletest",
+		"dataplane/program/rule/ruletest", "dataplane/synth/testbed", "hack/...", "test/...",
 	}},
 }
 
@@ -50,13 +51,21 @@ var apart = []struct {
 		"the oracle shares no code with what it judges",
 	},
 	{
+		[]string{"dataplane/graph/...", "dataplane/module/*/lower/..."},
+		[]string{
+			"dataplane/compiler", "dataplane/interp/...", "dataplane/module/*/oracle", "dataplane/module/*/rules/...", "dataplane/module/*/synth/...", "dataplane/program/...",
+			"dataplane/synth/...",
+		},
+		"a chain is lowered before anybody synthesizes or runs it",
+	},
+	{
 		[]string{"dataplane/module/*/rules"},
-		[]string{"dataplane/compiler", "dataplane/graph/...", "dataplane/interp/...", "dataplane/module/*/oracle", "dataplane/module/*/synth/...", "dataplane/synth/..."},
+		[]string{"dataplane/compiler", "dataplane/graph/...", "dataplane/interp/...", "dataplane/module/*/lower/...", "dataplane/module/*/oracle", "dataplane/module/*/synth/...", "dataplane/synth/..."},
 		"rules are of programs, not of chains",
 	},
 	{
 		[]string{"dataplane/agent/...", "cmd/sinter-agent/..."},
-		[]string{"controllers/...", "dataplane/compiler", "dataplane/graph/...", "dataplane/interp/...", "dataplane/module/*/oracle", "dataplane/module/*/synth/...", "dataplane/synth/..."},
+		[]string{"controllers/...", "dataplane/compiler", "dataplane/graph/...", "dataplane/interp/...", "dataplane/module/*/lower/...", "dataplane/module/*/oracle", "dataplane/module/*/synth/...", "dataplane/synth/..."},
 		"an agent runs programs, not chains",
 	},
 	{
@@ -76,6 +85,26 @@ var sees = []struct {
 		[]string{"dataplane/module/*/synth"},
 		[]string{"dataplane/element", "dataplane/graph", "dataplane/headerspace", "dataplane/program/programpb", "dataplane/synth/walk"},
 		"a meaning on sets is written with its framework, elements, and the schema of programs",
+	},
+	{
+		[]string{"dataplane/module/*/lower/..."},
+		[]string{
+			"api/...", "dataplane/element", "dataplane/fib", "dataplane/graph/lower", "dataplane/graph/placement", "dataplane/graph/wiring", "dataplane/headerspace",
+			"dataplane/tables",
+		},
+		"a function is lowered with the framework, elements, and what users write",
+	},
+}
+
+// byName are packages that nobody imports who only uses what comes of them. That they come through a third is all right.
+var byName = []struct {
+	who, of []string
+	why     string
+}{
+	{
+		[]string{"dataplane/interp/...", "dataplane/module/*/oracle", "dataplane/module/*/synth/...", "dataplane/synth/..."},
+		[]string{"dataplane/graph/lower", "dataplane/graph/placement", "dataplane/module/*/lower/...", "dataplane/module/all/lower"},
+		"who reads a graph knows its elements, and not how they came there",
 	},
 }
 
@@ -142,6 +171,13 @@ func check(packages []pkg) []string {
 			for _, i := range p.Imports {
 				if !in(s.only, i) && !strings.HasPrefix(i, p.Path+"/") {
 					say("%s imports %s: %s", p.Path, i, s.why)
+				}
+			}
+		}
+		for _, n := range byName {
+			for _, i := range slices.Concat(p.Imports, p.TestImports) {
+				if in(n.who, p.Path) && in(n.of, i) {
+					say("%s imports %s: %s", p.Path, i, n.why)
 				}
 			}
 		}

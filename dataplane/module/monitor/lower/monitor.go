@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"

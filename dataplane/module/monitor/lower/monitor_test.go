@@ -1,17 +1,17 @@
-package graph_test
+package lower_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // monitorChain is a chain with a monitor, whose members are given, on line 9.
 func monitorChain(members string) string {
-	return header + twoInterfaces + "  functions:\n  - {name: mon, monitor: {" + members + "}}\n  path: [inside, mon, outside]\n"
+	return graphtest.Header + graphtest.TwoInterfaces + "  functions:\n  - {name: mon, monitor: {" + members + "}}\n  path: [inside, mon, outside]\n"
 }
 
 func TestWhatIsWrongWithAMonitor(t *testing.T) {
@@ -31,7 +31,7 @@ func TestWhatIsWrongWithAMonitor(t *testing.T) {
 		"a timeout of hours":             {"export: {collector: {address: 192.0.2.9}, activeTimeout: 90m}", at + `export.activeTimeout: "90m": not right here`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := compile(t, monitorChain(k.members)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
+			if found := graphtest.Findings(t, monitorChain(k.members)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
@@ -39,10 +39,10 @@ func TestWhatIsWrongWithAMonitor(t *testing.T) {
 }
 
 func TestOneMonitorOfAChainNotesFlows(t *testing.T) {
-	chain := header + twoInterfaces + "  functions:\n  - {name: a, monitor: {top: {by: [Flow]}}}\n  - {name: b, monitor: {}}\n" +
+	chain := graphtest.Header + graphtest.TwoInterfaces + "  functions:\n  - {name: a, monitor: {top: {by: [Flow]}}}\n  - {name: b, monitor: {}}\n" +
 		"  - {name: c, monitor: {export: {collector: {address: 192.0.2.9}}}}\n  path: [inside, a, b, c, outside]\n"
 	const want = "chain.yaml:11: spec.functions[2].monitor: \"c\": monitor \"a\" has `top` or `export` already; one monitor of a chain at most notes flows: leave them out here"
-	if found := strings.TrimSpace(compile(t, chain).String()); found != want {
+	if found := strings.TrimSpace(graphtest.Findings(t, chain).String()); found != want {
 		t.Errorf("got\n%s\nwant\n%s", found, want)
 	}
 }
@@ -55,8 +55,7 @@ func TestDefaultsOfAMonitor(t *testing.T) {
 		"export: {collector: {address: 192.0.2.9}}":                                              "observe mon, export to 192.0.2.9:4739 one in 1, active 1m0s, idle 15s",
 		"top: {by: [Flow], entries: 16}, export: {collector: {address: 192.0.2.9}, sampling: 7}": "observe mon, top 16 of flow in 1m0s, export to 192.0.2.9:4739 one in 7, active 1m0s, idle 15s",
 	} {
-		b, found := manifest.Parse("chain.yaml", []byte(monitorChain(members)), readTestFile)
-		g, found := build(t, b, found)
+		g, found := graphtest.Lower(t, monitorChain(members))
 		if g == nil {
 			t.Fatalf("%s:\n%s", members, found)
 		}

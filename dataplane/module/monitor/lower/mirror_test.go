@@ -1,8 +1,10 @@
-package graph_test
+package lower_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // mirrored is a chain with a monitor whose classes are given, and an interface "tap" that is linked
@@ -28,6 +30,6 @@ func TestMirrors(t *testing.T) {
 		"to a side of the monitor": {mirrored(gateway, "{name: web, protocol: tcp, mirror: {to: inside}}", "{from: tap, to: mon.inside, direction: Forward}"), at + `"inside": inside and outside are the monitor's sides; take another name`},
 		"by a port without a link": {mirrored(gateway, web, "{from: tap, to: mon.inside, direction: Forward}"), `chain.yaml:10: warning: spec.functions[0]: "mon.tap": the port is not linked; packets that leave by it are dropped as "mon/unlinked": link it, or let nothing go there`},
 	} {
-		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
+		t.Run(name, func(t *testing.T) { graphtest.CheckFindings(t, test.chain, test.want) })
 	}
 }

@@ -1,15 +1,15 @@
-package graph_test
+package lower_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
 // limitChain is a chain with limits, line 11 the first.
 func limitChain(limits ...string) string {
-	return header + twoInterfaces + "  functions:\n  - name: lim\n    rateLimiter:\n      limits:\n      - " +
+	return graphtest.Header + graphtest.TwoInterfaces + "  functions:\n  - name: lim\n    rateLimiter:\n      limits:\n      - " +
 		strings.Join(limits, "\n      - ") + "\n  path: [inside, lim, outside]\n"
 }
 
@@ -32,14 +32,14 @@ func TestWhatIsWrongWithALimit(t *testing.T) {
 		"two things for a colour":   {"{rate: 1pps, red: {dscp: 3, action: Drop}}", "set exactly one of action, dscp"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := compile(t, limitChain(k.limit)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
+			if found := graphtest.Findings(t, limitChain(k.limit)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
 	}
 	t.Run("two of a name", func(t *testing.T) {
 		const want = `limits[1].name: "a": the name is taken by spec.functions[0].rateLimiter.limits[0]; limits need names of their own`
-		if found := compile(t, limitChain("{name: a, from: Inside, rate: 1pps}", "{name: a, rate: 1pps}")); !strings.Contains(found.String(), want) {
+		if found := graphtest.Findings(t, limitChain("{name: a, from: Inside, rate: 1pps}", "{name: a, rate: 1pps}")); !strings.Contains(found.String(), want) {
 			t.Errorf("got\n%s\nwant in it\n%s", found, want)
 		}
 	})
@@ -60,17 +60,8 @@ func TestDefaultsOfALimit(t *testing.T) {
 		"an untold subscriber": {"{rate: 1kpps, perSubscriber: {address: Source}}", "per src/32 at most 65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, found := manifest.Parse("chain.yaml", []byte(limitChain(k.limit)), readTestFile)
-			g, found := build(t, b, found)
-			if g == nil {
-				t.Fatal(found)
-			}
-			var dump strings.Builder
-			if err := g.Dump(&dump); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(dump.String(), k.want) {
-				t.Errorf("got\n%s\nwant in it\n%s", &dump, k.want)
+			if dump := graphtest.Dump(t, limitChain(k.limit)); !strings.Contains(dump, k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", dump, k.want)
 			}
 		})
 	}

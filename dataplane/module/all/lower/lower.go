@@ -1,0 +1,7 @@
+// Package lower is the one list of the modules that have functions to lower. Package graph imports it: whoever builds a chain knows all functions.
+package lower
+
+import (
+	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/lower"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/lower"
+)
