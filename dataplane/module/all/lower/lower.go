@@ -2,6 +2,8 @@
 package lower
 
 import (
+	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/lower"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/lower"
 )
