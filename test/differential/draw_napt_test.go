@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
+	"github.com/sinter-nfv/sinter/dataplane/module/napt/lower"
 )
 
 func drawNAPT(d *drawer, _ [2]int) (left, right side) {
@@ -22,7 +22,7 @@ func drawNAPT(d *drawer, _ [2]int) (left, right side) {
 
 // limitFirst takes the limits of NAPTs that another one leads to, as the compiler does: what comes to them is not of subscribers.
 func (d *drawer) limitFirst() {
-	for _, i := range wiring.Behind(d.g.Nodes) {
+	for _, i := range lower.BehindOthers(d.g.Nodes) {
 		n := d.g.Nodes[i].Element.(element.NAPT)
 		n.Limits = element.SubscriberLimits{}
 		d.g.Nodes[i].Element = n

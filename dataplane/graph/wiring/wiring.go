@@ -25,11 +25,11 @@ type Edge struct{ To, Port int }
 
 // LeavesBy are the inputs that packets may come to from a node on, while the field stays as it was written there.
 func LeavesBy(nodes []Node, node int, field headerspace.Field) map[Edge]bool {
-	return reach(nodes, nodes[node].Out, func(e element.Element, in int) bool { return slices.Contains(element.Writes(e, in), field) })
+	return Reach(nodes, nodes[node].Out, func(e element.Element, in int) bool { return slices.Contains(element.Writes(e, in), field) })
 }
 
-// reach are the inputs that packets may come to from edges on. They go no further where they end, or an answer takes their place.
-func reach(nodes []Node, from []Edge, ends func(e element.Element, in int) bool) map[Edge]bool {
+// Reach are the inputs that packets may come to from edges on. They go no further where they end, or an answer takes their place.
+func Reach(nodes []Node, from []Edge, ends func(e element.Element, in int) bool) map[Edge]bool {
 	seen := map[Edge]bool{}
 	var follow func(e Edge)
 	follow = func(e Edge) {
@@ -53,23 +53,13 @@ func reach(nodes []Node, from []Edge, ends func(e element.Element, in int) bool)
 	return seen
 }
 
-// Behind are the NAPTs to whose inside packets come that another one translated from inside, in order.
-func Behind(nodes []Node) (out []int) {
-	isNAPT := func(e element.Element, _ int) bool {
-		_, ok := e.(element.NAPT)
-		return ok
-	}
-	var translated []Edge
-	for _, n := range nodes {
-		if isNAPT(n.Element, 0) {
-			translated = append(translated, n.Out[element.NAPTOutside])
+// Feasible are those of some filters, in their place, that some packet passes.
+func Feasible(list []headerspace.Filter) []headerspace.Filter {
+	out := list[:0]
+	for _, p := range list {
+		if p, possible := p.Feasible(); possible {
+			out = append(out, p)
 		}
 	}
-	for e := range reach(nodes, translated, isNAPT) {
-		if e.Port == element.NAPTInside && isNAPT(nodes[e.To].Element, 0) {
-			out = append(out, e.To)
-		}
-	}
-	slices.Sort(out)
 	return out
 }

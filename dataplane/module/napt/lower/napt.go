@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"encoding/binary"
@@ -10,10 +10,9 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/fixed"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
-	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/napt/lower/fixed"
 )
 
 const (
@@ -237,7 +236,7 @@ func subscriberLimits(spec *v1alpha1.NAPTLimits, sessions, ports int, owner stri
 
 // limitSubscribers takes the limits from NAPTs that another one leads to: addresses that come to them are not those of subscribers.
 func limitSubscribers(b *lower.Builder) {
-	for _, i := range wiring.Behind(b.Nodes()) {
+	for _, i := range BehindOthers(b.Nodes()) {
 		e := b.Nodes()[i].Element.(element.NAPT)
 		if p := limitsGiven(b, e.Limits.Reason); p != nil {
 			b.Fail(p.object, p.limits, "", "another NAPT leads to this one, so that addresses here are those of its pool; give the limits to that one, where each host has its own")

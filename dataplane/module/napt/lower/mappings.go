@@ -1,11 +1,10 @@
-package graph
+package lower
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
-	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -30,7 +29,7 @@ func (p *pooled) CheckRewrite(b *lower.Builder, m lower.Rewrite) {
 
 // mapsDynamic looks for packets that a mapping takes, or makes, and that a NAPT would take or make; a is the address.
 func mapsDynamic(b *lower.Builder, m lower.Rewrite, p *pooled) (a headerspace.Value, found bool) {
-	s := wiring.NewSearch(b.Nodes(), func(node int, f headerspace.Filter) {
+	s := newSearch(b.Nodes(), func(node int, f headerspace.Filter) {
 		for _, d := range p.dynamic(m.Field == headerspace.Src) {
 			if q, possible := f.Intersect(d).Feasible(); node == m.Node && possible && !found {
 				a, found = q.Get(headerspace.Dst).Intervals()[0].Lo, true // of a mapping of destinations
@@ -42,13 +41,13 @@ func mapsDynamic(b *lower.Builder, m lower.Rewrite, p *pooled) (a headerspace.Va
 		if !slices.Contains(p.pool, headerspace.AsAddr(m.Value)) {
 			return a, false
 		}
-		s.Outwards = true
+		s.outwards = true
 	} else {
 		start = start.With(headerspace.Dst, lower.AddressSet(p.pool))
 	}
 	for _, i := range b.Interfaces {
-		if s.Outwards || b.Sees(i, p.outside) {
-			s.Follow(i.Entry(), start)
+		if s.outwards || b.Sees(i, p.outside) {
+			s.follow(i.Entry(), start)
 		}
 	}
 	return a, found

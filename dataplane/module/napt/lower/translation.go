@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"net/netip"
@@ -8,9 +8,9 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/fixed"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/napt/lower/fixed"
 )
 
 // translation is a NAPT as it is being wired: its dynamic part, and the fixed one before it.

@@ -1,32 +1,34 @@
-package wiring
+package lower
 
 import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // budget bounds the elements and rules that a search looks at. Chains that need more are not judged.
 const budget = 1 << 16
 
-// Search follows packets from element to element; of those that come by twice nothing new is learnt.
-type Search struct {
-	nodes []Node
+// search follows packets from element to element; of those that come by twice nothing new is learnt.
+type search struct {
+	nodes []lower.Node
 	left  int
-	on    map[Edge]bool // the way
-	// Outwards searches go on through NAPTs.
-	Outwards bool
+	on    map[lower.Edge]bool // the way
+	// outwards: searches go on through NAPTs.
+	outwards bool
 	at       func(node int, f headerspace.Filter)
 }
 
-// NewSearch tells `at` of each set-field that packets come to, with what they can be there.
-func NewSearch(nodes []Node, at func(node int, f headerspace.Filter)) *Search {
-	return &Search{nodes: nodes, left: budget, on: map[Edge]bool{}, at: at}
+// newSearch tells `at` of each set-field that packets come to, with what they can be there.
+func newSearch(nodes []lower.Node, at func(node int, f headerspace.Filter)) *search {
+	return &search{nodes: nodes, left: budget, on: map[lower.Edge]bool{}, at: at}
 }
 
-// Follow follows the packets of a filter from an input on.
-func (s *Search) Follow(e Edge, p headerspace.Filter) {
+// follow follows the packets of a filter from an input on.
+func (s *search) follow(e lower.Edge, p headerspace.Filter) {
 	if s.left--; s.left < 0 || e.To < 0 || s.on[e] {
 		return
 	}
@@ -40,10 +42,10 @@ func (s *Search) Follow(e Edge, p headerspace.Filter) {
 		s.lookup(n, el, p)
 	case element.SetField:
 		s.at(e.To, p)
-		s.Follow(n.Out[0], p.With(el.Field, headerspace.Single(el.Value)))
+		s.follow(n.Out[0], p.With(el.Field, headerspace.Single(el.Value)))
 	case element.NAPT:
-		if s.Outwards && e.Port == element.NAPTInside {
-			s.Follow(n.Out[element.NAPTOutside], p.With(headerspace.SPort, headerspace.Full(headerspace.SPort)))
+		if s.outwards && e.Port == element.NAPTInside {
+			s.follow(n.Out[element.NAPTOutside], p.With(headerspace.SPort, headerspace.Full(headerspace.SPort)))
 		}
 	default:
 		if el.Traits().Generates {
@@ -51,13 +53,13 @@ func (s *Search) Follow(e Edge, p headerspace.Filter) {
 		}
 		for i, out := range n.Out {
 			if element.Leads(el, e.Port, i) {
-				s.Follow(out, p)
+				s.follow(out, p)
 			}
 		}
 	}
 }
 
-func (s *Search) classify(n *Node, c element.Classifier, p headerspace.Filter) {
+func (s *search) classify(n *lower.Node, c element.Classifier, p headerspace.Filter) {
 	rest := []headerspace.Filter{p}
 	for _, r := range c.Rules {
 		for _, f := range r.Filters {
@@ -71,23 +73,23 @@ func (s *Search) classify(n *Node, c element.Classifier, p headerspace.Filter) {
 					continue
 				}
 				if q, possible := p.Intersect(f).Feasible(); possible {
-					s.Follow(n.Out[r.Out], q)
+					s.follow(n.Out[r.Out], q)
 				}
-				left = append(left, Feasible(p.Subtract(f))...)
+				left = append(left, wiring.Feasible(p.Subtract(f))...)
 			}
 			rest = left
 		}
 	}
 	for _, p := range rest {
-		s.Follow(n.Out[c.Default], p)
+		s.follow(n.Out[c.Default], p)
 	}
 }
 
 // lookup follows the longest matches of destinations that are few; all ways of all.
-func (s *Search) lookup(n *Node, l element.Lookup, p headerspace.Filter) {
+func (s *search) lookup(n *lower.Node, l element.Lookup, p headerspace.Filter) {
 	if p.Any(headerspace.Dst) {
 		for _, out := range n.Out {
-			s.Follow(out, p)
+			s.follow(out, p)
 		}
 		return
 	}
@@ -101,22 +103,11 @@ func (s *Search) lookup(n *Node, l element.Lookup, p headerspace.Filter) {
 	slices.SortStableFunc(near, func(x, y element.Route) int { return y.Prefix.Bits() - x.Prefix.Bits() })
 	for _, r := range near {
 		if to := rest.Intersect(headerspace.Prefix(r.Prefix)); !to.IsEmpty() {
-			s.Follow(n.Out[r.Out], p.With(headerspace.Dst, to))
+			s.follow(n.Out[r.Out], p.With(headerspace.Dst, to))
 			rest = rest.Subtract(to)
 		}
 	}
 	if !rest.IsEmpty() {
-		s.Follow(n.Out[l.NoRoute], p.With(headerspace.Dst, rest))
+		s.follow(n.Out[l.NoRoute], p.With(headerspace.Dst, rest))
 	}
-}
-
-// Feasible are those of some filters, in their place, that some packet passes.
-func Feasible(list []headerspace.Filter) []headerspace.Filter {
-	out := list[:0]
-	for _, p := range list {
-		if p, possible := p.Feasible(); possible {
-			out = append(out, p)
-		}
-	}
-	return out
 }
