@@ -20,7 +20,7 @@ var rooms = []room{
 	}},
 	{"api", []string{"api/..."}},
 	{"compiler", []string{
-		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph", "dataplane/graph/click/...", "dataplane/graph/lower",
+		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph", "dataplane/graph/lower",
 		"dataplane/graph/placement", "dataplane/graph/wiring", "dataplane/interp", "dataplane/interp/flow",
 		"dataplane/interp/header", "dataplane/interp/pass", "dataplane/module/*/lower/...", "dataplane/module/*/oracle", "dataplane/module/*/rules",
 		"dataplane/module/*/synth/...", "dataplane/program", "dataplane/program/rule", "dataplane/synth", "dataplane/synth/boxes", "dataplane/synth/longest",

@@ -12,7 +12,7 @@ import (
 // clickGraphs has a subtest for each Click configuration that compiles.
 func clickGraphs(t *testing.T, test func(*testing.T, *graph.Graph)) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "dataplane", "graph", "click", "testdata", "*.click"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "dataplane", "module", "elements", "lower", "click", "testdata", "*.click"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no configurations: %v", err)
 	}

@@ -6,4 +6,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/module/moduletest"
 )
 
-func TestTheFrameworkNamesNoFunction(t *testing.T) { moduletest.NamesNoFunction(t, ".") }
+func TestTheFrameworkNamesNoFunction(t *testing.T) {
+	moduletest.NamesNoFunction(t, ".", "../placement", "../wiring")
+}

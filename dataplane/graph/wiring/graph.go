@@ -35,7 +35,7 @@ type Interface struct {
 	Neighbors []Neighbor // static neighbours
 	// AnswerTTL is that of errors which the interface sends into the chain; 0: 64.
 	AnswerTTL uint8
-	// Proxy are further addresses that ARP requests are answered for (NAT pools within Prefix).
+	// Proxy are further addresses within Prefix that ARP requests are answered for: those that functions of the chain have.
 	Proxy []netip.Addr
 	// MAC is the interface's own; nil: the bound device's.
 	MAC net.HardwareAddr

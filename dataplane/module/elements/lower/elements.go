@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"net/netip"
@@ -8,9 +8,9 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/click"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
+	"github.com/sinter-nfv/sinter/dataplane/module/elements/lower/click"
 )
 
 func init() {

@@ -1,4 +1,4 @@
-package graph
+package lower
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/click"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/elements/lower/click"
 )
 
 // A click configuration becomes an elements function, once it is known to have no errors.

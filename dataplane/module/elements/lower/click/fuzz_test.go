@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/dataplane/graph/click"
+	"github.com/sinter-nfv/sinter/dataplane/module/elements/lower/click"
 )
 
 // FuzzLower: whatever a stranger writes, links lead to elements that are there, and what is built from it has a bound.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sinter-nfv/sinter/dataplane/graph/click/pattern"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/elements/lower/click/pattern"
 )
 
 type names map[string]netip.Prefix

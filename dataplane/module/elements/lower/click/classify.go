@@ -8,8 +8,8 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/click"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/click/pattern"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/module/elements/lower/click/pattern"
 )
 
 func init() {

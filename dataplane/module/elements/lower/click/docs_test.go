@@ -7,7 +7,7 @@ import (
 )
 
 func TestThePageListsAllClasses(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/click.md")
+	page, err := os.ReadFile("../../../../../docs/click.md")
 	if err != nil {
 		t.Fatal(err)
 	}

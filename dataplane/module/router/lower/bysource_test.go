@@ -1,4 +1,4 @@
-package graph_test
+package lower_test
 
 import (
 	"fmt"
