@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// realms are the address realms of the chain: ports and interfaces between which
+// Realms are the address realms of the chain: ports and interfaces between which nothing translates see the same addresses (union-find).
 type Realms map[Port]Port
 
 func (r Realms) find(p Port) Port {
@@ -83,7 +83,7 @@ func (b *Builder) checkReached() {
 	}
 }
 
-// past is where packets get that leave by a port, from side to side through functions whose Traits
+// past is where packets get that leave by a port, from side to side through functions whose traits
 // are accepted. It is nowhere if the way is not linked, or goes round.
 func (b *Builder) past(at Port, accepted func(Traits) bool) (to Port) {
 	for range 2*len(b.Functions) + 1 { // each may be passed both ways

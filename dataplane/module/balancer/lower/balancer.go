@@ -1,3 +1,4 @@
+// Package lower lowers load balancers: what is sent to virtual addresses, and what backends reply, goes by an element that chooses.
 package lower
 
 import (

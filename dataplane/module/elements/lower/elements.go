@@ -1,3 +1,4 @@
+// Package lower lowers functions that users write as elements and links, and Click configurations, which become such.
 package lower
 
 import (

@@ -1,3 +1,4 @@
+// Package lower lowers firewalls: classifiers for each side, and for each state of flows if they are stateful.
 package lower
 
 import (
@@ -286,7 +287,7 @@ func rulesFor(list []firewallRule, side string, state v1alpha1.FlowState) (out [
 	return out
 }
 
-// tracking reads how flows are followed; absent: by the defaults.
+// readTracking reads how flows are followed; absent: by the defaults.
 func readTracking(b *lower.Builder, f *lower.Function, spec *v1alpha1.Tracking) element.Tracking {
 	field := f.Path + ".tracking"
 	s := v1alpha1.DefaultTracking()

@@ -1,3 +1,4 @@
+// Package lower lowers functions that look into packets: the packets that rules are for go by an inspector.
 package lower
 
 import (
@@ -135,7 +136,7 @@ func (g *inspected) classifier(fragments v1alpha1.InspectFragments) element.Clas
 	return c
 }
 
-// inspections are the rules by the packets that they are for.
+// readInspections gives the rules by the packets that they are for.
 func readInspections(b *lower.Builder, f *lower.Function, spec *v1alpha1.Inspect) []*inspected {
 	l := inspectReader{b: b, f: f, spec: spec, streams: inspectStreams(b, f, spec.Streams)}
 	if action, ok := l.action(); ok {

@@ -1,3 +1,4 @@
+// Package lower lowers rate limiters: the packets that a limit is for go by its meter. Users may place a meter themselves.
 package lower
 
 import (

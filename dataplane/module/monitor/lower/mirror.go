@@ -33,7 +33,7 @@ func (monitor) JoinRealms(f *lower.Function, r lower.Realms) {
 	r.Join(f.Port(lower.Inside), f.Port(lower.Outside))
 }
 
-// mirror has copies of a class leave by the port that it names. A next hop that was noted is
+// mirrorTo has copies of a class leave by the port that it names. A next hop that was noted is
 // forgotten in them: the interface has one. It returns the node behind which the packets go on.
 func mirrorTo(b *lower.Builder, f *lower.Function, class string, to *v1alpha1.Mirror, counter int) int {
 	tee := b.Add(f.Name, class+"/copies", element.Tee{Outs: 2})

@@ -1,3 +1,4 @@
+// Package lower lowers monitors: packets are counted by class, copied, and noted by flow.
 package lower
 
 import (
@@ -16,7 +17,7 @@ type monitor struct {
 	spec *v1alpha1.Monitor
 }
 
-// lower makes, per direction, a classifier "mon/inside" with a counter "mon/inside/<class>" on every
+// Lower makes, per direction, a classifier "mon/inside" with a counter "mon/inside/<class>" on every
 // output, and behind it what mirrors the class; then the ways rejoin. Flows are noted in front of
 // the classifier.
 func (m monitor) Lower(b *lower.Builder, f *lower.Function) {

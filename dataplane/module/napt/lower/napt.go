@@ -1,3 +1,4 @@
+// Package lower lowers NAPTs: pools and their checks, fixed translations, exemptions. Users may place one as an element.
 package lower
 
 import (

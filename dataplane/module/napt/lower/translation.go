@@ -25,8 +25,8 @@ type translation struct {
 	staticAddrs, poolAddrs headerspace.Set
 }
 
-// translate makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside addresses
-// there are classifiers behind both, "nat/hairpin" and "nat/hairpin-static".
+// translate makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside
+// addresses there are classifiers behind both, "nat/hairpin" and "nat/hairpin-static".
 func translate(b *lower.Builder, f *lower.Function, n *napt) *translation {
 	t := &translation{b: b, f: f, dynamic: -1, static: -1, ownErrors: -1}
 	var e element.NAPT

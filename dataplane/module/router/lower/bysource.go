@@ -120,7 +120,7 @@ func leadsProperly(b *lower.Builder, f *lower.Function, field string, e *v1alpha
 	return true
 }
 
-// sources reads the prefixes of an entry. It warns of an entry that earlier ones leave nothing to.
+// readSources reads the prefixes of an entry. It warns of an entry that earlier ones leave nothing to.
 func readSources(b *lower.Builder, f *lower.Function, field string, from []v1alpha1.Prefix, earlier *headerspace.Set) (all headerspace.Set, ok bool) {
 	ok = true
 	for k, text := range from {

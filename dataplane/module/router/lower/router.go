@@ -1,3 +1,4 @@
+// Package lower lowers routers: a lookup of their routes, with what answers for their addresses and errors.
 package lower
 
 import (
@@ -44,8 +45,7 @@ func (rt *router) Own() []netip.Addr {
 // Routes is where its routes lead.
 func (rt *router) Routes() *lower.Routes { return &rt.routes }
 
-// Ports are those that are listed; none are: two sides.
-
+// Ports are those that are listed; without any, they are two sides.
 func (rt *router) Ports() []string {
 	if len(rt.spec.Ports) == 0 {
 		return lower.TwoSides
