@@ -151,7 +151,7 @@ func TestAFileThatChangedBetweenItsReadingAndTheWatchIsTold(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangedWhileItWasReadIsToldOnce(t *testing.T) {
+func TestAFileThatChangedWhileItWasReadIsToldAndNotAgainWhenItIsRead(t *testing.T) {
 	chain, replaced, kept := filepath.Join(t.TempDir(), "chain.yaml"), filepath.Join(t.TempDir(), "acl.csv"), filepath.Join(t.TempDir(), "none.csv")
 	write := func(path, text string) {
 		t.Helper()
@@ -185,6 +185,13 @@ func TestAFileThatChangedWhileItWasReadIsToldOnce(t *testing.T) {
 	case read = <-f.Changed:
 	case <-time.After(10 * time.Second):
 		t.Fatal("a change of what was read is not told")
+	}
+	for late := true; late; { // on a busy machine, events of the same changes come after Set has had them told
+		select {
+		case read = <-f.Changed:
+		case <-time.After(2 * Quiet):
+			late = false
+		}
 	}
 
 	if err := os.Chmod(chain, 0o644); err != nil { // which changes no content
