@@ -38,39 +38,39 @@ type Mismatch struct {
 
 func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detail) }
 
+// Seen is what an engine did with a frame.
+type Seen struct {
+	pass.Result
+	Told []pass.Told // what it chose, in their order
+}
+
 // ProcessAgainst runs one frame and compares what comes out with what an engine did with it. What NAPTs have to choose on the way is
-// what the engine chose, if it may: so later packets meet the same bindings. Where it chose nothing, nothing depends on it (loose.go).
+// what the engine chose, if it may: so later packets meet the same bindings. Where it chose nothing, nothing depends on it (pass.Origin).
 // Frames are compared byte for byte and per interface in order, drop reasons as a multiset. Both the result and what an engine is seen
 // to send may mix interfaces as they like; the result is returned by interface.
 func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (pass.Result, []Mismatch) {
 	seen.Out = byInterface(seen.Out)
 	r := c.runAgainst(now, iface, frame, seen, nil)
 	diff := compare(r.Result, seen.Result)
-	if len(diff) > 0 && c.mayRefuse(seen.Result) {
+	if len(diff) > 0 && c.MayRefuse(seen.Drops) {
 		r.Abandon()
 		r = c.runAgainst(now, iface, frame, seen, seen.Drops)
 		diff = compare(r.Result, seen.Result)
 	}
 	r.Accept()
-	for _, d := range append(r.Denied, r.unasked()...) {
+	for _, d := range append(r.Denied, r.Unasked()...) {
 		diff = append(diff, Mismatch{MismatchChoice, d})
 	}
-	if len(r.gave) > 0 {
-		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port and room left", strings.Join(r.gave, ", "))})
+	if len(r.Yielded) > 0 {
+		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port and room left", strings.Join(r.Yielded, ", "))})
 	}
 	return r.Result, diff
 }
 
-// runAgainst is a run with an engine's choices. Where it made none, NAPTs refuse flows for one of the reasons that are theirs.
+// runAgainst is a run with an engine's choices. Where it made none, elements refuse flows for one of the reasons that are theirs.
 func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, refusals []pass.Drop) *run {
-	r := c.newRun(now, nil)
-	r.Against, r.refusals, r.Told = true, refusals, seen.Told
-	for _, n := range c.nats() {
-		n.shares = n.shares || slices.ContainsFunc(seen.Choices, func(c Choice) bool { return len(c.NAPTs) > 1 && slices.Contains(c.NAPTs, n.name) })
-	}
-	for _, c := range seen.Choices {
-		r.told = append(r.told, &told{Choice: c})
-	}
+	r := c.newRun(now)
+	r.Follow(seen.Told, refusals)
 	r.start(iface, frame)
 	r.Result.Out = byInterface(r.Result.Out)
 	return r

@@ -3,6 +3,7 @@ package interp
 import (
 	"bytes"
 	"encoding/hex"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -391,5 +392,18 @@ func TestTheTraceTellsTheWayAndWhy(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func BenchmarkFirewallOf8000Rules(b *testing.B) {
+	e := element.Classifier{Outs: 1}
+	for i := range 8000 {
+		f := testbed.Filter(headerspace.Src, headerspace.Prefix(netip.PrefixFrom(header.Addr(uint32(i)<<12), 20))).And(headerspace.DPort, testbed.One(uint64(i)))
+		e.Rules = append(e.Rules, element.Rule{Name: "r", Filters: []headerspace.Filter{f}})
+	}
+	c := start(testbed.OneElement(e))
+	frame := testbed.UDP(1000, 53).Frame()
+	for range b.N {
+		c.Process(0, testbed.Inside, frame, nil)
 	}
 }

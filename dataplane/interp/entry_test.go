@@ -111,7 +111,7 @@ func TestTransportHeadersAreJudgedByWhoReadsThem(t *testing.T) {
 				rule := element.Rule{Name: "r", Filters: []headerspace.Filter{f}, Out: 1}
 				testbed.Only(t, start(testbed.OneElement(element.Classifier{Outs: 2, Rules: []element.Rule{rule}})).Process(0, testbed.Inside, frame, nil))
 			}
-			testbed.Dropped(t, start(&natted(pool()).Graph).Process(0, testbed.Inside, frame, nil), "nat-unsupported")
+			testbed.Dropped(t, start(&testbed.Natted(testbed.Pool()).Graph).Process(0, testbed.Inside, frame, nil), "nat-unsupported")
 		})
 	}
 }
@@ -204,12 +204,12 @@ func TestAFrameEndsInExactlyOnePlaceWhereverItIsCut(t *testing.T) {
 
 func TestNoGarbageBreaksTheChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := start(&answering().Graph)
+		c := start(&testbed.Answering().Graph)
 		only := testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}
 		c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil)
 		for range 5 {
 			in := rapid.IntRange(testbed.Inside, testbed.Outside).Draw(t, "interface")
-			p := rapid.SampledFrom([]testbed.Packet{{}, {TTL: 1}, {Proto: 6}, testbed.Ping(1), errorTo("192.0.2.10", only), testbed.Back(testbed.UDP(53, 2000), "192.0.2.10")}).Draw(t, "packet")
+			p := rapid.SampledFrom([]testbed.Packet{{}, {TTL: 1}, {Proto: 6}, testbed.Ping(1), testbed.ErrorTo("192.0.2.10", only), testbed.Back(testbed.UDP(53, 2000), "192.0.2.10")}).Draw(t, "packet")
 			p.To = c.links[in].mac
 			frame := p.Frame()
 			for range rapid.IntRange(0, 6).Draw(t, "edits") {

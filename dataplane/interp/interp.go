@@ -30,11 +30,6 @@ type Options struct {
 	PortOverlapping bool
 }
 
-// Chooser makes the run-time choice of a NAPT that needs a new binding: an
-// outside address and port. allowed tells whether the NAPT may choose it now.
-// ok is false if the chooser finds none; a choice that is not allowed counts as none.
-type Chooser func(b pass.Binding, allowed func(netip.AddrPort) bool) (outside netip.AddrPort, ok bool)
-
 // Chain is a chain with its state. It is not safe for concurrent use.
 type Chain struct {
 	*pass.Chain
@@ -42,7 +37,6 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	overlaps bool // Options.PortOverlapping
 }
 
 // link is a chain interface made ready.
@@ -69,7 +63,7 @@ type neighbor struct {
 
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{overlaps: opts.PortOverlapping}
+	c := &Chain{}
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: header.Number(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
@@ -87,7 +81,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 		}
 		c.links = append(c.links, l)
 	}
-	c.Chain = pass.New(g, c, opts.Trace)
+	c.Chain = pass.New(g, c, pass.Options{Trace: opts.Trace, PortOverlapping: opts.PortOverlapping})
 	return c
 }
 
@@ -99,7 +93,8 @@ func (c *Chain) linkNamed(name string) int {
 // Process runs one frame that arrives on an interface; time must not go backwards. A nil Chooser lets
 // every NAPT take its next free port.
 func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Chooser) pass.Result {
-	r := c.newRun(now, choose)
+	r := c.newRun(now)
+	r.Choose = choose
 	r.start(iface, frame)
 	r.Accept()
 	return r.Result
@@ -110,7 +105,7 @@ func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(pass
 	was := c.Trace
 	c.Trace = trace
 	defer func() { c.Trace = was }()
-	r := c.newRun(now, nil)
+	r := c.newRun(now)
 	r.start(iface, frame)
 	r.Abandon()
 	return r.Result

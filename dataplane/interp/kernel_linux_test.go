@@ -117,9 +117,9 @@ func (k *kernel) process(t *testing.T, in int, frame []byte, out int) []byte {
 
 // routed is the oracle's chain that does what the kernel does: inside ⇄ router ⇄ NAPT ⇄ outside.
 func routed() *Chain {
-	e := pool()
+	e := testbed.Pool()
 	e.PortMin, e.PortMax = 1, 65535
-	b := natted(e)
+	b := testbed.Natted(e)
 	n := len(b.Graph.Nodes) - 1
 	expired := b.Add("rt/expired", element.ICMPError{Type: 11})
 	b.Wire(expired, 0, b.Out(testbed.Inside), 0)
@@ -171,9 +171,9 @@ func TestTheLinuxKernelDoesTheSame(t *testing.T) {
 		{"TCP SYN ACK", testbed.Outside, testbed.Inside, testbed.Back(testbed.Packet{Proto: 6, Sport: 80, Dport: 1000, Flags: "SA"}, "192.0.2.10").Frame(), false},
 		{"ping out", testbed.Inside, testbed.Outside, testbed.Ping(77).Frame(), false},
 		{"pong back", testbed.Outside, testbed.Inside, testbed.Back(testbed.Packet{Proto: 1, ICMP: testbed.EchoReply, Dport: 77}, "192.0.2.10").Frame(), false},
-		{"an error about the UDP packet", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(testbed.UDP(1000, 53))).Frame(), false},
-		{"an error about the TCP packet", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(tcp("S"))).Frame(), false},
-		{"an error about the ping", testbed.Outside, testbed.Inside, errorTo("192.0.2.10", outsideView(testbed.Ping(77))).Frame(), false},
+		{"an error about the UDP packet", testbed.Outside, testbed.Inside, testbed.ErrorTo("192.0.2.10", outsideView(testbed.UDP(1000, 53))).Frame(), false},
+		{"an error about the TCP packet", testbed.Outside, testbed.Inside, testbed.ErrorTo("192.0.2.10", outsideView(tcp("S"))).Frame(), false},
+		{"an error about the ping", testbed.Outside, testbed.Inside, testbed.ErrorTo("192.0.2.10", outsideView(testbed.Ping(77))).Frame(), false},
 		{"TTL 1", testbed.Inside, testbed.Inside, testbed.Packet{Sport: 1000, Dport: 53, TTL: 1}.Frame(), true},
 		{"TTL 1, a long packet", testbed.Inside, testbed.Inside, testbed.Packet{Sport: 1000, Dport: 53, TTL: 1, Payload: make([]byte, 900)}.Frame(), true},
 		{"TTL 1, a bad UDP checksum is quoted as it is", testbed.Inside, testbed.Inside, bad(testbed.Packet{Sport: 1000, Dport: 53, TTL: 1}, 40), true},

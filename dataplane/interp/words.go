@@ -23,6 +23,8 @@ type (
 	Binding = pass.Binding
 	// Session is a live session of an element that writes addresses.
 	Session = pass.Session
+	// Chooser makes the run-time choice of a NAPT that needs a new binding.
+	Chooser = pass.Chooser
 	// Told is a choice of an engine's for a frame.
 	Told = pass.Told
 )

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -28,7 +29,7 @@ func (r *rig) shardFull(ctx context.Context) bool {
 		type shard struct{ proto, shard uint32 }
 		used, ends := map[shard]int{}, map[netip.AddrPort]map[shard]bool{}
 		shards, ports := shardsOf(t)
-		for _, s := range r.oracle.Resting(r.history[len(r.history)-1].now, r.noticed) {
+		for _, s := range napt.Resting(r.oracle.Chain, r.history[len(r.history)-1].now, r.noticed) {
 			if s.Node == t.GetName() {
 				shards, _ := shardsOf(t)
 				used[shard{uint32(s.Proto), uint32(s.Outside.Port()) % uint32(shards)}]++

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
+	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
@@ -241,7 +242,7 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 		to := &seen[d.GetSource()]
 		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
 	}
-	ended := make([][]interp.Binding, len(s.packets))
+	ended, chosen := make([][]interp.Binding, len(s.packets)), make([][]interp.Told, len(s.packets))
 	for _, d := range answer.GetEvents() {
 		i, b := int(d.GetSource()), d.GetSession()
 		if i >= len(seen) {
@@ -255,8 +256,11 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 			ended[i] = append(ended[i], interp.Binding{Node: table.GetName(), Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
 		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
 			outside := netip.AddrPortFrom(packets.Addr(b.GetOutsideAddress()), uint16(b.GetOutsidePort()))
-			seen[i].Choices = append(seen[i].Choices, interp.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
+			chosen[i] = append(chosen[i], napt.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
 		}
+	}
+	for i := range seen {
+		seen[i].Told = append(chosen[i], seen[i].Told...)
 	}
 	return seen, ended, nil
 }
@@ -291,7 +295,7 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 		return nil
 	}
 	twoShards := r.needsTwoShards(now, p, seen)
-	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices, Told: did.Told})
+	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Told: did.Told})
 	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
 		r.stats.early++
 		want, diff = seen, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 )
 
 // TestTheProgramDoesWhatTheUnmergedChainDoes needs no engine: the program is run by the model.
@@ -49,7 +50,7 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 		}
 		r.history = append(r.history, step{now, []sent{p}})
 		seen := m.process(now, p.iface, p.frame)
-		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Choices: r.choices(m), Told: m.subscribers}); err != nil {
+		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Told: append(r.choices(m), m.subscribers...)}); err != nil {
 			return err
 		}
 		if err := check(m); err != nil {
@@ -65,10 +66,10 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 }
 
 // choices are what the model's NAPTs chose for the present frame.
-func (r *rig) choices(m *model) (list []interp.Choice) {
+func (r *rig) choices(m *model) (list []interp.Told) {
 	for _, b := range m.made {
 		napts := r.naptsOf(m.p.GetRuns()[b.run].GetName())
-		list = append(list, interp.Choice{NAPTs: napts, Proto: b.proto, Inside: b.inside, Outside: b.out, Remote: b.remote})
+		list = append(list, napt.Choice{NAPTs: napts, Proto: b.proto, Inside: b.inside, Outside: b.out, Remote: b.remote})
 	}
 	return list
 }

@@ -11,15 +11,23 @@ import (
 
 // Chain is a chain's elements with their state. It is not safe for concurrent use.
 type Chain struct {
+	Options
 	Graph *graph.Graph
 	// Owner is whoever runs the chain. Only elements that it has registered itself know it.
-	Owner any
-	// Trace, if set, is told every element that a packet passes.
-	Trace    func(Step)
+	Owner    any
 	elements []Element // by node
 	counts   map[string]Count
 	shared   map[sharedKey]any
 	maxSteps int // of a packet; no valid chain reaches it
+}
+
+// Options are what a chain leaves to whoever runs it.
+type Options struct {
+	// Trace, if set, is told every element that a packet passes.
+	Trace func(Step)
+	// PortOverlapping lets elements give one outside address and port to several flows of a protocol at the same time, as long as
+	// their remotes differ (RFC 7857 section 3).
+	PortOverlapping bool
 }
 
 // sharedKey names state that several elements have.
@@ -33,8 +41,8 @@ type sharedKey struct {
 const maxTTLs = 256
 
 // New makes the elements of a graph, with empty state.
-func New(g *graph.Graph, owner any, trace func(Step)) *Chain {
-	c := &Chain{Graph: g, Owner: owner, Trace: trace, counts: map[string]Count{}, elements: make([]Element, len(g.Nodes)), shared: map[sharedKey]any{}}
+func New(g *graph.Graph, owner any, opts Options) *Chain {
+	c := &Chain{Options: opts, Graph: g, Owner: owner, counts: map[string]Count{}, elements: make([]Element, len(g.Nodes)), shared: map[sharedKey]any{}}
 	for i, n := range g.Nodes {
 		inputs, _ := n.Element.Ports()
 		c.maxSteps += max(inputs, 1) * maxTTLs
@@ -84,7 +92,5 @@ func (c *Chain) AddCounter(name string) { c.counts[name] = Count{} }
 // node's name, of every counting rule by the rule's.
 func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
 
-// NewRun begins the passage of a frame. owner is what whoever runs the chain has for elements that it has registered itself.
-func (c *Chain) NewRun(now time.Duration, owner any) *Run {
-	return &Run{Now: now, Owner: owner, c: c}
-}
+// NewRun begins the passage of a frame.
+func (c *Chain) NewRun(now time.Duration) *Run { return &Run{Now: now, Chain: c} }

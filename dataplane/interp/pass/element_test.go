@@ -28,11 +28,11 @@ func TestAnElementWithoutAMeaningIsRefused(t *testing.T) {
 			t.Errorf("got %v, want %q", got, want)
 		}
 	}()
-	New(&graph.Graph{Nodes: []graph.Node{{Name: "f/e", Element: unknown{}}}}, nil, nil)
+	New(&graph.Graph{Nodes: []graph.Node{{Name: "f/e", Element: unknown{}}}}, nil, Options{})
 }
 
 func TestStateOfOneNameIsShared(t *testing.T) {
-	c := New(&graph.Graph{}, nil, nil)
+	c := New(&graph.Graph{}, nil, Options{})
 	made := 0
 	state := func(name string) *int {
 		return Shared(c, name, func() *int { made++; return new(int) })

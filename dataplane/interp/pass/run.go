@@ -11,38 +11,26 @@ import (
 // Run is the passage of one frame, with all copies and answers. Changes of
 // state are made at once and taken back if the packet that made them is dropped.
 type Run struct {
-	Now time.Duration
-	// Owner is what whoever runs the chain has for elements that it has registered itself.
-	Owner  any
+	Now    time.Duration
+	Chain  *Chain
 	Result Result
-	c      *Chain
+	// Choose, if set, makes the choices of outside addresses and ports.
+	Choose Chooser
 	counts []counted
 	undo   []change
 	why    string // note of the element at work
 
-	// Against says that the run follows an engine's.
+	// Against says that the run follows an engine's (Follow).
 	Against bool
 	// Told is what the engine told of what it chose, as far as no element has taken it.
 	Told []Told
+	// Refusals are drops of the engine's, if elements for which it chose nothing refuse for one of their reasons to begin what they may; nil: they
+	// begin it.
+	Refusals []Drop
 	// Denied are choices of the engine's that were not allowed.
 	Denied []string
-}
-
-// Told is a choice of an engine's for a frame. The element that makes such choices takes it.
-type Told interface {
-	// Unasked says that no element took it.
-	Unasked() string
-}
-
-// Take is the first of an engine's choices of a type that is as asked for; false: there is none.
-func Take[T Told](r *Run, is func(T) bool) (found T, ok bool) {
-	for i, told := range r.Told {
-		if t, of := told.(T); of && is(t) {
-			r.Told = slices.Delete(slices.Clone(r.Told), i, i+1)
-			return t, true
-		}
-	}
-	return found, false
+	// Yielded are the elements that had room, and refused all the same because the engine did.
+	Yielded []string
 }
 
 // counted is a counter's increment, kept apart until the run is accepted.
@@ -89,8 +77,8 @@ func (r *Run) Abandon() {
 // Accept makes the run count.
 func (r *Run) Accept() {
 	for _, n := range r.counts {
-		was := r.c.counts[n.name]
-		r.c.counts[n.name] = Count{was.Packets + 1, was.Bytes + uint64(n.bytes)}
+		was := r.Chain.counts[n.name]
+		r.Chain.counts[n.name] = Count{was.Packets + 1, was.Bytes + uint64(n.bytes)}
 	}
 }
 
@@ -107,22 +95,17 @@ func (r *Run) Discard(n *graph.Node, p *Packet, reason string) {
 // Count adds a packet to a counter.
 func (r *Run) Count(name string, p *Packet) { r.counts = append(r.counts, counted{name, p.Size}) }
 
-// Deny notes that an engine chose what was not allowed.
-func (r *Run) Deny(format string, args ...any) {
-	r.Denied = append(r.Denied, fmt.Sprintf(format, args...))
-}
-
 // Note says why, if anyone listens.
 func (r *Run) Note(format string, args ...any) {
-	if r.c.Trace != nil {
+	if r.Chain.Trace != nil {
 		r.why = fmt.Sprintf(format, args...)
 	}
 }
 
 // Step reports that the packet leaves the element by a port; -1: it ends there.
 func (r *Run) Step(n *graph.Node, port int, p *Packet) {
-	if r.c.Trace != nil {
-		r.c.Trace(Step{Node: n.Name, Port: port, Packet: p.point(), Note: r.why})
+	if r.Chain.Trace != nil {
+		r.Chain.Trace(Step{Node: n.Name, Port: port, Packet: p.point(), Note: r.why})
 		r.why = ""
 	}
 }
@@ -143,12 +126,12 @@ func (r *Run) way(p *Packet, at graph.Edge) (left bool) {
 			r.Drop("unwired") // a valid graph has no such way
 			return false
 		}
-		n := &r.c.Graph.Nodes[at.To]
-		if p.Steps++; p.Steps > r.c.maxSteps {
+		n := &r.Chain.Graph.Nodes[at.To]
+		if p.Steps++; p.Steps > r.Chain.maxSteps {
 			r.Drop("loop")
 			return false
 		}
-		out, left := r.c.elements[at.To].Pass(r, n, p, at.Port)
+		out, left := r.Chain.elements[at.To].Pass(r, n, p, at.Port)
 		if out == Ended {
 			return left
 		}

@@ -1,17 +1,18 @@
-package interp
+package oracle_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
 // behaving is a NAPT that maps and filters so.
 func behaving(mapping, filtering element.Dependence) element.NAPT {
-	e := pool()
+	e := testbed.Pool()
 	e.Mapping, e.Filtering = mapping, filtering
 	return e
 }
@@ -39,7 +40,7 @@ func TestFlowsOfAnInsidePortShareAnOutsidePortAsFarAsTheMappingSays(t *testing.T
 		element.AddressAndPortDependent: {2000, 2001, 2002, 2003},
 	} {
 		t.Run(mapping.String(), func(t *testing.T) {
-			c := start(&natted(behaving(mapping, element.AddressAndPortDependent)).Graph)
+			c := start(&testbed.Natted(behaving(mapping, element.AddressAndPortDependent)).Graph)
 			for range 2 {
 				for i, f := range flows {
 					translated := testbed.Packet{Src: "192.0.2.10", Dst: f.Dst, Sport: ports[i], Dport: f.Dport}
@@ -58,7 +59,7 @@ func TestTheFilterSaysWhoMayBeginAFlow(t *testing.T) {
 		element.AddressAndPortDependent: {true, false, false},
 	} {
 		t.Run(filter.String(), func(t *testing.T) {
-			c := start(&natted(behaving(element.EndpointIndependent, filter)).Graph)
+			c := start(&testbed.Natted(behaving(element.EndpointIndependent, filter)).Graph)
 			remotes := []testbed.Packet{outer("198.51.100.1", 53, 2000), outer("198.51.100.1", 54, 2000), outer("198.51.100.2", 53, 2000)}
 			for _, p := range remotes {
 				testbed.Dropped(t, c.Process(0, testbed.Outside, p.Frame(), nil), "nat-no-binding")
@@ -77,7 +78,7 @@ func TestTheFilterSaysWhoMayBeginAFlow(t *testing.T) {
 }
 
 func TestAMappingLivesAsLongAsOneOfItsFlows(t *testing.T) {
-	c := start(&natted(behaving(element.EndpointIndependent, element.EndpointIndependent)).Graph)
+	c := start(&testbed.Natted(behaving(element.EndpointIndependent, element.EndpointIndependent)).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, outbound("198.51.100.1", 1000, 53).Frame(), nil))
 	testbed.Want(t, c.Process(testbed.Seconds(15), testbed.Outside, outer("198.51.100.2", 7, 2000).Frame(), nil), inner("198.51.100.2", 7, 1000))
 	testbed.Want(t, c.Process(testbed.Seconds(30), testbed.Outside, outer("198.51.100.3", 7, 2000).Frame(), nil), inner("198.51.100.3", 7, 1000)) // by the second flow
@@ -110,7 +111,7 @@ func TestAFlowThatADroppedPacketBeginsFromOutsideWasNeverThere(t *testing.T) {
 func TestFlowsFromOutsideAreAsManyAsThereMayBe(t *testing.T) {
 	e := behaving(element.EndpointIndependent, element.EndpointIndependent)
 	e.MaxSessions = 2
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, outbound("198.51.100.1", 1000, 53).Frame(), nil))
 	testbed.Only(t, c.Process(0, testbed.Outside, outer("198.51.100.2", 7, 2000).Frame(), nil))
 	testbed.Dropped(t, c.Process(0, testbed.Outside, outer("198.51.100.3", 7, 2000).Frame(), nil), "nat-exhausted")
@@ -119,7 +120,7 @@ func TestFlowsFromOutsideAreAsManyAsThereMayBe(t *testing.T) {
 }
 
 func TestAMappingHas64FlowsWithOneAddressWhereTheFilterAsksForIt(t *testing.T) {
-	c := start(&natted(behaving(element.EndpointIndependent, element.AddressDependent)).Graph)
+	c := start(&testbed.Natted(behaving(element.EndpointIndependent, element.AddressDependent)).Graph)
 	for port := range uint16(64) {
 		testbed.Only(t, c.Process(0, testbed.Inside, outbound("198.51.100.1", 1000, 53+port).Frame(), nil))
 	}
@@ -130,7 +131,7 @@ func TestAMappingHas64FlowsWithOneAddressWhereTheFilterAsksForIt(t *testing.T) {
 }
 
 func TestPingsOfOneIdentifierShareAnIdentifierAndRepliesOfStrangersDoNotPass(t *testing.T) {
-	c := start(&natted(behaving(element.EndpointIndependent, element.EndpointIndependent)).Graph)
+	c := start(&testbed.Natted(behaving(element.EndpointIndependent, element.EndpointIndependent)).Graph)
 	for _, remote := range []string{"198.51.100.1", "198.51.100.2"} {
 		p := testbed.Ping(1000)
 		p.Dst = remote
@@ -142,7 +143,7 @@ func TestPingsOfOneIdentifierShareAnIdentifierAndRepliesOfStrangersDoNotPass(t *
 
 func TestAnOpeningThatSharesItsPortGivesUpItsSessionAlone(t *testing.T) {
 	syn := func(dport uint16) testbed.Packet { return testbed.Packet{Proto: 6, Flags: "S", Sport: 1, Dport: dport} }
-	c := start(&natted(behaving(element.EndpointIndependent, element.AddressAndPortDependent)).Graph)
+	c := start(&testbed.Natted(behaving(element.EndpointIndependent, element.AddressAndPortDependent)).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, syn(80).Frame(), nil))
 	testbed.Only(t, c.Process(0, testbed.Inside, syn(81).Frame(), nil))
 	of := func(port int) pass.Binding {
@@ -159,12 +160,12 @@ func TestAnOpeningThatSharesItsPortGivesUpItsSessionAlone(t *testing.T) {
 }
 
 func TestAnEnginesChoiceForAMappingHoldsForItsOtherFlows(t *testing.T) {
-	c := start(&natted(behaving(element.EndpointIndependent, element.AddressAndPortDependent)).Graph)
+	c := start(&testbed.Natted(behaving(element.EndpointIndependent, element.AddressAndPortDependent)).Graph)
 	shown := func(sport, dport uint16) testbed.Packet {
 		return testbed.Packet{Src: "192.0.2.10", Sport: sport, Dport: dport}
 	}
 	follow(t, c, 0, testbed.UDP(1, 53), shown(2002, 53))
 	follow(t, c, 0, testbed.UDP(1, 54), shown(2002, 54))
-	follow(t, c, 0, testbed.UDP(1, 55), shown(2003, 55), MismatchOutput)
-	follow(t, c, 0, testbed.UDP(2, 53), shown(2002, 53), MismatchChoice)
+	follow(t, c, 0, testbed.UDP(1, 55), shown(2003, 55), interp.MismatchOutput)
+	follow(t, c, 0, testbed.UDP(2, 53), shown(2002, 53), interp.MismatchChoice)
 }

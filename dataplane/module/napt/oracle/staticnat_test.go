@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
@@ -31,7 +32,7 @@ func hosts(b *testbed.Builder, list ...string) {
 }
 
 // fixedAlone is inside ⇄ static-nat ⇄ outside; what is of no mapping is dropped as "rest".
-func fixedAlone() *Chain {
+func fixedAlone() *interp.Chain {
 	b := testbed.New()
 	hosts(b, "10.0.0.3", "10.0.0.13")
 	n, rest := b.Add("fixed", fixed), b.Add("rest", element.Discard{Reason: "rest"})
@@ -108,8 +109,8 @@ func TestWhatIsOfNoFixedTranslationIsLeftAlone(t *testing.T) {
 		"a protocol whose checksum has addresses":  {testbed.Inside, ofHost("10.0.0.3", testbed.Packet{Proto: 136, Payload: make([]byte, 8)})},
 		"source quench":                            {testbed.Outside, testbed.Back(testbed.Packet{Proto: 1, ICMP: quench}, "203.0.113.1")},
 		"a network's neighbour":                    {testbed.Outside, testbed.Back(testbed.UDP(1, 2), "203.0.113.72")},
-		"an error about a packet of no mapping":    {testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 8082, Dport: 5})},
-		"an error to another than the quoted host": {testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Src: "203.0.113.1", Sport: 8, Dport: 5})},
+		"an error about a packet of no mapping":    {testbed.Outside, testbed.ErrorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 8082, Dport: 5})},
+		"an error to another than the quoted host": {testbed.Outside, testbed.ErrorTo("192.0.2.10", testbed.Packet{Src: "203.0.113.1", Sport: 8, Dport: 5})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testbed.Dropped(t, fixedAlone().Process(0, c.in, c.p.Frame(), nil), "rest")
@@ -123,12 +124,12 @@ func TestErrorsAboutFixedTranslationsAreTranslatedWithWhatTheyQuote(t *testing.T
 	t.Run("from outside, of a forwarded port", func(t *testing.T) {
 		quote := forwarded
 		quote.Src, quote.Sport = "10.0.0.2", 81
-		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, errorTo("192.0.2.10", forwarded).Frame(), nil), testbed.Delivered(errorTo("10.0.0.2", quote)))
+		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, testbed.ErrorTo("192.0.2.10", forwarded).Frame(), nil), testbed.Delivered(testbed.ErrorTo("10.0.0.2", quote)))
 	})
 	t.Run("from outside, of an address", func(t *testing.T) {
 		quote := own
 		quote.Src = "10.0.0.13"
-		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, errorTo("203.0.113.69", own).Frame(), nil), testbed.Delivered(errorTo("10.0.0.13", quote)))
+		testbed.Want(t, fixedAlone().Process(0, testbed.Outside, testbed.ErrorTo("203.0.113.69", own).Frame(), nil), testbed.Delivered(testbed.ErrorTo("10.0.0.13", quote)))
 	})
 	for name, c := range map[string]struct{ from, as string }{
 		"from inside, of a host that has no address outside": {"10.0.0.99", "192.0.2.10"},
@@ -150,9 +151,9 @@ func TestErrorsAboutFixedTranslationsAreTranslatedWithWhatTheyQuote(t *testing.T
 }
 
 func TestReservedPortsAreNotChosen(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.Reserved = []element.Reserved{{Proto: 17, Addr: testbed.Addr("192.0.2.10"), First: 2001, Last: 2003}}
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Want(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil), testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}))
 	testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), nil), "nat-exhausted")
 	for i := range uint16(4) { // of another protocol
@@ -162,22 +163,22 @@ func TestReservedPortsAreNotChosen(t *testing.T) {
 
 // TestANewReservationEndsWhatHasThePortAndNothingElse has a port reserved while two flows go on.
 func TestANewReservationEndsWhatHasThePortAndNothingElse(t *testing.T) {
-	before := start(&natted(pool()).Graph)
+	before := start(&testbed.Natted(testbed.Pool()).Graph)
 	testbed.Only(t, before.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
 	testbed.Only(t, before.Process(0, testbed.Inside, testbed.UDP(1001, 53).Frame(), choosing("192.0.2.10:2001")))
-	e := pool()
+	e := testbed.Pool()
 	e.Reserved = []element.Reserved{{Proto: 17, Addr: testbed.Addr("192.0.2.10"), First: 2001, Last: 2001}}
-	after := before.Continue(&natted(e).Graph, Options{})
+	after := before.Continue(&testbed.Natted(e).Graph, interp.Options{})
 	testbed.Only(t, after.Process(1, testbed.Outside, testbed.Back(testbed.UDP(53, 2000), "192.0.2.10").Frame(), nil))
 	testbed.Dropped(t, after.Process(1, testbed.Outside, testbed.Back(testbed.UDP(53, 2001), "192.0.2.10").Frame(), nil), "nat-no-binding")
 	testbed.Want(t, after.Process(1, testbed.Inside, testbed.UDP(1000, 53).Frame(), nil), testbed.Sent(testbed.Packet{Src: "192.0.2.10", Sport: 2000, Dport: 53}))
 }
 
 // hairpinned is a NAPT with fixed translations whose hosts inside reach each other by them.
-func hairpinned() *Chain {
+func hairpinned() *interp.Chain {
 	b := testbed.New()
 	hosts(b, "10.0.0.20")
-	e := pool()
+	e := testbed.Pool()
 	e.PortMin, e.PortMax = 2000, 2003
 	n, s, again := b.Add("nat", e), b.Add("fixed", fixed), b.Add("again", fixed)
 	no := b.Add("no", element.Discard{Reason: element.ReasonNATNoBinding})

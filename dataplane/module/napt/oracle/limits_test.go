@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"net/netip"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
@@ -21,7 +22,7 @@ func limiting(prefix, sessions, ports int) element.NAPT {
 }
 
 func TestASubscriberHasNoMoreSessionsThanItsLimit(t *testing.T) {
-	c := start(&natted(limiting(32, 2, 9)).Graph)
+	c := start(&testbed.Natted(limiting(32, 2, 9)).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
 	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.Packet{Proto: 6, Sport: 1, Dport: 80}.Frame(), nil))
 	testbed.Dropped(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(2, 53).Frame(), nil), subscriberLimit)
@@ -34,7 +35,7 @@ func TestASubscriberHasNoMoreSessionsThanItsLimit(t *testing.T) {
 }
 
 func TestASubscriberHasNoMorePortsOfEachProtocolThanItsLimit(t *testing.T) {
-	c := start(&natted(limiting(32, 5, 1)).Graph)
+	c := start(&testbed.Natted(limiting(32, 5, 1)).Graph)
 	for dport := range uint16(3) {
 		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53+dport).Frame(), nil)) // all by one port
 	}
@@ -45,7 +46,7 @@ func TestASubscriberHasNoMorePortsOfEachProtocolThanItsLimit(t *testing.T) {
 }
 
 func TestInsideAddressesOfOnePrefixAreOneSubscriber(t *testing.T) {
-	c := start(&natted(limiting(24, 2, 2)).Graph)
+	c := start(&testbed.Natted(limiting(24, 2, 2)).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
 	testbed.Only(t, c.Process(0, testbed.Inside, ofHost("10.0.0.200", testbed.UDP(1, 53)).Frame(), nil))
 	testbed.Dropped(t, c.Process(0, testbed.Inside, ofHost("10.0.0.3", testbed.UDP(1, 53)).Frame(), nil), subscriberLimit)
@@ -53,7 +54,7 @@ func TestInsideAddressesOfOnePrefixAreOneSubscriber(t *testing.T) {
 }
 
 func TestWhatBeginsOutsideCountsForTheSubscriber(t *testing.T) {
-	c := start(&natted(limiting(32, 2, 9)).Graph)
+	c := start(&testbed.Natted(limiting(32, 2, 9)).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
 	testbed.Only(t, c.Process(0, testbed.Outside, outer("198.51.100.7", 7, 2000).Frame(), nil))
 	testbed.Dropped(t, c.Process(0, testbed.Outside, outer("198.51.100.8", 7, 2000).Frame(), nil), subscriberLimit)
@@ -75,9 +76,9 @@ func TestAPacketThatIsDroppedLaterCountsForNobody(t *testing.T) {
 
 // TestAnEngineMayCountWhatItHasNotReclaimed: what other workers have counts until they have looked at it.
 func TestAnEngineMayCountWhatItHasNotReclaimed(t *testing.T) {
-	c := start(&natted(limiting(32, 2, 2)).Graph)
-	_, diff := c.ProcessAgainst(0, testbed.Inside, testbed.UDP(1, 53).Frame(), Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
-	if k := kinds(diff); len(k) != 1 || !k[MismatchExhausted] {
+	c := start(&testbed.Natted(limiting(32, 2, 2)).Graph)
+	_, diff := c.ProcessAgainst(0, testbed.Inside, testbed.UDP(1, 53).Frame(), interp.Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
+	if k := kinds(diff); len(k) != 1 || !k[interp.MismatchExhausted] {
 		t.Fatalf("got %v, want only the kind exhausted", diff)
 	}
 	if n := len(c.Sessions(0)); n != 0 {
@@ -89,19 +90,19 @@ func TestAnEngineMayCountWhatItHasNotReclaimed(t *testing.T) {
 func TestAnEngineMayCountForAMomentWhatIsOver(t *testing.T) {
 	e := limiting(32, 1, 1)
 	for after, told := range map[time.Duration]bool{time.Millisecond: false, 20 * time.Millisecond: true} {
-		c := start(&natted(e).Graph)
+		c := start(&testbed.Natted(e).Graph)
 		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
-		_, diff := c.ProcessAgainst(e.Timeouts.UDP+after, testbed.Inside, testbed.UDP(2, 53).Frame(), Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
-		if kinds(diff)[MismatchExhausted] != told || len(diff) > 1 {
+		_, diff := c.ProcessAgainst(e.Timeouts.UDP+after, testbed.Inside, testbed.UDP(2, 53).Frame(), interp.Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: subscriberLimit}}}})
+		if kinds(diff)[interp.MismatchExhausted] != told || len(diff) > 1 {
 			t.Errorf("%v after a session was over: got %v, want a mismatch: %t", after, diff, told)
 		}
 	}
 }
 
 func TestAPortRestsBeforeItIsUsedAgain(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.PortMax, e.Quarantine = 2000, 120*time.Second
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.Packet{Proto: 6, Sport: 1, Dport: 80}.Frame(), nil)) // of another protocol
 	testbed.Only(t, c.Process(testbed.Seconds(10), testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
@@ -114,9 +115,9 @@ func TestAPortRestsBeforeItIsUsedAgain(t *testing.T) {
 }
 
 func TestAnInsideAddressKeepsItsOutsideAddressWhilePaired(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.Pool, e.Paired, e.PortMax = append(e.Pool, testbed.Addr("192.0.2.11")), true, 2001
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Want(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.11:2000")), testbed.Sent(testbed.Packet{Src: "192.0.2.11", Sport: 2000, Dport: 53}))
 	tcp := testbed.Packet{Proto: 6, Sport: 1, Dport: 80}
 	testbed.Dropped(t, c.Process(0, testbed.Inside, tcp.Frame(), choosing("192.0.2.10:2000")), "nat-exhausted")
@@ -129,9 +130,9 @@ func TestAnInsideAddressKeepsItsOutsideAddressWhilePaired(t *testing.T) {
 
 // TestThePortOfAnOpeningThatGaveWayRests ends one that nobody answered.
 func TestThePortOfAnOpeningThatGaveWayRests(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.PortMax, e.Quarantine = 2000, 60*time.Second
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	opening := func(sport uint16) []byte { return testbed.Packet{Proto: 6, Sport: sport, Dport: 80}.Frame() }
 	testbed.Only(t, c.Process(0, testbed.Inside, opening(1), nil))
 	if err := c.Evict(testbed.Seconds(2), pass.Binding{Node: "nat", Proto: 6, Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}); err != nil {
@@ -143,15 +144,15 @@ func TestThePortOfAnOpeningThatGaveWayRests(t *testing.T) {
 
 // TestAnEngineThatTakesAPortTooEarlyIsFoundOut: which port it takes is its choice, but for those that rest.
 func TestAnEngineThatTakesAPortTooEarlyIsFoundOut(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.Quarantine = 120 * time.Second
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.10:2001")))
 	for at, denied := range map[string]bool{"192.0.2.10:2001": true, "192.0.2.10:2002": false} {
 		port := netip.MustParseAddrPort(at).Port()
-		seen := start(&natted(pool()).Graph).Process(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), choosing(at))
-		_, diff := c.ProcessAgainst(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), Seen{Result: seen, Choices: []Choice{choice(testbed.UDP(2, 53), "192.0.2.10", port, "nat")}})
-		if kinds(diff)[MismatchChoice] != denied {
+		seen := start(&testbed.Natted(testbed.Pool()).Graph).Process(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), choosing(at))
+		_, diff := c.ProcessAgainst(testbed.Seconds(100), testbed.Inside, testbed.UDP(2, 53).Frame(), interp.Seen{Result: seen, Told: told(choice(testbed.UDP(2, 53), "192.0.2.10", port, "nat"))})
+		if kinds(diff)[interp.MismatchChoice] != denied {
 			t.Errorf("%s: got %v, want a wrong choice: %t", at, diff, denied)
 		}
 	}

@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ var handshake = []segment{
 	{0, testbed.Inside, "A", 101, 501, 1000, 0},
 }
 
-// Timeouts of pool(): established 100 s, transitory 10 s.
+// Timeouts of testbed.Pool(): established 100 s, transitory 10 s.
 var tcpCases = map[string]struct {
 	after   []segment
 	timeout float64 // from 0 on
@@ -107,7 +107,7 @@ var tcpCases = map[string]struct {
 func TestTheNATFollowsTCPConnections(t *testing.T) {
 	for name, c := range tcpCases {
 		t.Run(name, func(t *testing.T) {
-			chain := start(&natted(pool()).Graph)
+			chain := start(&testbed.Natted(testbed.Pool()).Graph)
 			for _, s := range c.after {
 				testbed.Only(t, chain.Process(testbed.Seconds(s.at), s.side, s.frame(), choosing("192.0.2.10:2000")))
 			}

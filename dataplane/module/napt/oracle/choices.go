@@ -1,4 +1,4 @@
-package interp
+package oracle
 
 import (
 	"fmt"
@@ -23,20 +23,21 @@ type Choice struct {
 }
 
 // outside is what the last NAPT chose.
-func (c *Choice) outside(proto uint8) flow.Endpoint {
+func (c Choice) outside(proto uint8) flow.Endpoint {
 	return flow.Endpoint{Proto: proto, Addr: header.Number(c.Outside.Addr()), Port: c.Outside.Port()}
 }
 
-// Seen is what an engine did with a frame.
-type Seen struct {
-	pass.Result
-	Choices []Choice    // in their order
-	Told    []pass.Told // what other elements chose
+// Unasked implements pass.Told.
+func (c Choice) Unasked() string {
+	return fmt.Sprintf("%s: protocol %d, %v → %v for %v, which nothing asked for", strings.Join(c.NAPTs, ", "), c.Proto, c.Inside, c.Outside, c.Remote)
 }
+
+// Fresh implements pass.Noting.
+func (c Choice) Fresh() pass.Told { return &told{Choice: c} }
 
 // isFor tells whether a session is that of a flow at the NAPT with the index; by is the entry of the NAPT before, if the flow comes from
 // one.
-func (c *Choice) isFor(index int, f flow.Flow, by *entry) bool {
+func (c Choice) isFor(index int, f flow.Flow, by *entry) bool {
 	if c.Proto != f.Proto || header.Number(c.Remote.Addr()) != f.Dst || c.Remote.Port() != f.Dport {
 		return false
 	}
@@ -56,9 +57,25 @@ type told struct {
 	taken   bool     // it is the session of a flow here
 }
 
+// Unasked implements pass.Told.
+func (c *told) Unasked() string {
+	if c.taken {
+		return ""
+	}
+	return c.Choice.Unasked()
+}
+
+// told are the sessions that the engine made.
+func (r *run) told() []*told { return pass.ToldAs[*told](r.Run) }
+
+// Follow implements pass.Following.
+func (n *nat) Follow(r *pass.Run) {
+	n.shares = n.shares || slices.ContainsFunc(pass.ToldAs[*told](r), func(c *told) bool { return len(c.NAPTs) > 1 && slices.Contains(c.NAPTs, n.name) })
+}
+
 // choiceOf is the session whose endpoint the engine has chosen for a flow at a NAPT; nil: none.
 func (r *run) choiceOf(n *nat, f flow.Flow, by *entry) *told {
-	for _, c := range r.told {
+	for _, c := range r.told() {
 		if last := len(c.NAPTs) - 1; c.NAPTs[last] == n.name && c.isFor(last, f, by) {
 			return c
 		}
@@ -68,7 +85,7 @@ func (r *run) choiceOf(n *nat, f flow.Flow, by *entry) *told {
 
 // isBegun tells whether the engine has made a session of a flow at a NAPT, be the choice that of another one behind.
 func (r *run) isBegun(n *nat, f flow.Flow, by *entry) bool {
-	return slices.ContainsFunc(r.told, func(c *told) bool {
+	return slices.ContainsFunc(r.told(), func(c *told) bool {
 		i := slices.Index(c.NAPTs, n.name)
 		return i >= 0 && c.isFor(i, f, by)
 	})
@@ -111,12 +128,12 @@ func (r *run) choice(n *nat, f flow.Flow, by *entry) (at flow.Endpoint, loose, o
 		at, ok = n.byAddress(key, r.Now)
 		return at, false, ok
 	}
-	if r.choose != nil {
+	if r.Choose != nil {
 		toEndpoint := func(a netip.AddrPort) flow.Endpoint {
 			return flow.Endpoint{Proto: f.Proto, Addr: header.Number(a.Addr()), Port: a.Port()}
 		}
 		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(key, toEndpoint(a), r.Now) }
-		a, ok := r.choose(n.binding(f), allowed)
+		a, ok := r.Choose(n.binding(f), allowed)
 		if !ok || !allowed(a) {
 			return flow.Endpoint{}, false, false
 		}
@@ -137,31 +154,18 @@ func (r *run) choice(n *nat, f flow.Flow, by *entry) (at flow.Endpoint, loose, o
 	return at, r.Against, ok
 }
 
-// unasked are the sessions that the engine made, and other choices of its, that no function asked for.
-func (r *run) unasked() (out []string) {
-	for _, c := range r.told {
-		if !c.taken {
-			out = append(out, fmt.Sprintf("%s: protocol %d, %v → %v for %v, which nothing asked for", strings.Join(c.NAPTs, ", "), c.Proto, c.Inside, c.Outside, c.Remote))
-		}
-	}
-	for _, t := range r.Told {
-		out = append(out, t.Unasked())
-	}
-	return out
-}
-
 // gaveUp is why the engine made no session for a flow that may have one here, and notes it: it found no port, no room, or counted more of
 // the subscriber than there is. Empty: it made one.
 func (r *run) gaveUp(n *nat, f flow.Flow, by *entry) (reason string) {
-	if r.refusals == nil || r.isBegun(n, f, by) {
+	if r.Refusals == nil || r.isBegun(n, f, by) {
 		return ""
 	}
-	for _, reason := range n.refuses() {
-		if !slices.Contains(r.refusals, pass.Drop{Reason: reason}) {
+	for _, reason := range n.Refuses() {
+		if !slices.Contains(r.Refusals, pass.Drop{Reason: reason}) {
 			continue
 		}
 		if reason == element.ReasonNATExhausted || !n.shares && r.Now-n.useOf(f.Src).over > aMoment {
-			r.gave = append(r.gave, n.name)
+			r.Yielded = append(r.Yielded, n.name)
 		}
 		return reason
 	}
@@ -177,7 +181,7 @@ func (r *run) mayCountLess(n *nat, f flow.Flow, by *entry) bool {
 
 // limitedAgain is why the engine refused another session to a flow whose own session here lives on, while one that NAPTs share has ended.
 func (r *run) limitedAgain(n *nat, f flow.Flow, by *entry) (reason string) {
-	if reason := n.element.Limits.Reason; n.shares && reason != "" && slices.Contains(r.refusals, pass.Drop{Reason: reason}) && !r.isBegun(n, f, by) {
+	if reason := n.element.Limits.Reason; n.shares && reason != "" && slices.Contains(r.Refusals, pass.Drop{Reason: reason}) && !r.isBegun(n, f, by) {
 		return reason
 	}
 	return ""
@@ -195,17 +199,10 @@ func (r *run) room(e *entry, f flow.Flow, by *entry) (reason string) {
 	}
 }
 
-// refuses are the reasons for which a NAPT begins no session.
-func (n *nat) refuses() []string {
+// Refuses implements pass.Refusing: the reasons for which a NAPT begins no session.
+func (n *nat) Refuses() []string {
 	if l := n.element.Limits; l.Reason != "" {
 		return []string{l.Reason, element.ReasonNATExhausted}
 	}
 	return []string{element.ReasonNATExhausted}
-}
-
-// mayRefuse tells whether an engine dropped a packet for a reason for which NAPTs begin no session.
-func (c *Chain) mayRefuse(seen pass.Result) bool {
-	return slices.ContainsFunc(c.nats(), func(n *nat) bool {
-		return slices.ContainsFunc(n.refuses(), func(reason string) bool { return slices.Contains(seen.Drops, pass.Drop{Reason: reason}) })
-	})
 }

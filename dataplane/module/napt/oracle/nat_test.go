@@ -1,4 +1,4 @@
-package interp
+package oracle_test
 
 import (
 	"bytes"
@@ -11,32 +11,14 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/header"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
 
-// pool is a NAPT with one outside address and the ports 2000..2003.
-func pool() element.NAPT {
-	return element.NAPT{
-		Pool: []netip.Addr{testbed.Addr("192.0.2.10")}, PortMin: 2000, PortMax: 2003, MaxSessions: 100,
-		Timeouts: element.Timeouts{TCP: 100 * time.Second, TCPTransitory: 10 * time.Second, UDP: 20 * time.Second, ICMP: 5 * time.Second},
-	}
-}
-
-// natted is inside ⇄ NAPT ⇄ outside.
-func natted(e element.NAPT) *testbed.Builder {
-	b := testbed.New()
-	n := b.Add("nat", e)
-	b.Wire(b.In(testbed.Inside), 0, n, element.NAPTInside)
-	b.Wire(n, element.NAPTOutside, b.Out(testbed.Outside), 0)
-	b.Wire(b.In(testbed.Outside), 0, n, element.NAPTOutside)
-	b.Wire(n, element.NAPTInside, b.Out(testbed.Inside), 0)
-	return b
-}
-
 // choosing always answers with the endpoint.
-func choosing(s string) Chooser {
+func choosing(s string) interp.Chooser {
 	return func(_ pass.Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
 		return testbed.AddrPort(s), allowed(testbed.AddrPort(s))
 	}
@@ -64,7 +46,7 @@ func TestAFlowIsTranslatedThereAndBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := start(&natted(pool()).Graph)
+			c2 := start(&testbed.Natted(testbed.Pool()).Graph)
 			testbed.Want(t, c2.Process(0, testbed.Inside, c.there.Frame(), choosing("192.0.2.10:2002")), testbed.Sent(c.translated))
 			testbed.Want(t, c2.Process(1, testbed.Outside, testbed.Back(c.reply, "192.0.2.10").Frame(), nil), testbed.Delivered(c.delivered))
 			testbed.Want(t, c2.Process(2, testbed.Inside, c.there.Frame(), nil), testbed.Sent(c.translated))
@@ -73,7 +55,7 @@ func TestAFlowIsTranslatedThereAndBack(t *testing.T) {
 }
 
 func TestAUDPChecksumOfZeroStaysZeroAndOneThatBecomesZeroIsWrittenAsOnes(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	frame := testbed.UDP(1000, 53).Frame()
 	frame[40], frame[41] = 0, 0
 	got := testbed.Only(t, c.Process(0, testbed.Inside, frame, nil))
@@ -92,7 +74,7 @@ func TestAUDPChecksumOfZeroStaysZeroAndOneThatBecomesZeroIsWrittenAsOnes(t *test
 }
 
 func TestEveryRemoteGetsItsOwnBindingAndNoOtherRemoteGetsIn(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2000")))
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 54).Frame(), choosing("192.0.2.10:2001")))
 	if n := len(c.Sessions(0)); n != 2 {
@@ -106,7 +88,7 @@ func TestEveryRemoteGetsItsOwnBindingAndNoOtherRemoteGetsIn(t *testing.T) {
 }
 
 func TestTheNATDropsWhatItCannotTranslate(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	for name, k := range map[string]struct {
 		p    testbed.Packet
 		in   int
@@ -160,10 +142,10 @@ func TestBindingsEndWhenIdleLongerThanTheirTimeout(t *testing.T) {
 		"TCP after FIN from inside":          {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("SA")}, {2, testbed.Inside, tcp("FA")}}, 12},
 		"TCP after RST from outside":         {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("R")}, {2, testbed.Inside, tcp("A")}}, 12},
 		"TCP with FIN and traffic after it":  {[]event{{0, testbed.Inside, tcp("S")}, {1, testbed.Outside, answer("F")}, {8, testbed.Outside, answer("A")}}, 18},
-		"TCP: an error about it is no usage": {[]event{{0, testbed.Inside, tcp("S")}, {5, testbed.Outside, errorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2000, Dport: 80})}}, 10},
+		"TCP: an error about it is no usage": {[]event{{0, testbed.Inside, tcp("S")}, {5, testbed.Outside, testbed.ErrorTo("192.0.2.10", testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2000, Dport: 80})}}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := start(&natted(pool()).Graph)
+			c2 := start(&testbed.Natted(testbed.Pool()).Graph)
 			for _, e := range c.events {
 				testbed.Only(t, c2.Process(testbed.Seconds(e.at), e.in, e.p.Frame(), choosing("192.0.2.10:2000")))
 			}
@@ -179,18 +161,13 @@ func TestBindingsEndWhenIdleLongerThanTheirTimeout(t *testing.T) {
 
 // errorOf is an ICMP error of a type from a router outside.
 func errorOf(typ uint8, quote testbed.Packet) testbed.Packet {
-	p := errorTo("192.0.2.10", quote)
+	p := testbed.ErrorTo("192.0.2.10", quote)
 	p.ICMP = layers.CreateICMPv4TypeCode(typ, 0)
 	return p
 }
 
-// errorTo is an ICMP time exceeded from a router outside about quote.
-func errorTo(dst string, quote testbed.Packet) testbed.Packet {
-	return testbed.Packet{Proto: 1, ICMP: testbed.Expired, Src: "203.0.113.99", Dst: dst, Payload: quote.Frame()[14:], To: testbed.OutsideMAC, From: testbed.RouterMAC}
-}
-
 func TestPortsAreUniquePerProtocolAndRunOut(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	for i := range uint16(4) {
 		testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000+i, 53).Frame(), nil))
 	}
@@ -208,9 +185,9 @@ func TestPortsAreUniquePerProtocolAndRunOut(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	e := pool()
+	e := testbed.Pool()
 	e.MaxSessions = 2
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), nil))
 	testbed.Only(t, c.Process(testbed.Seconds(1), testbed.Inside, testbed.UDP(2, 53).Frame(), nil))
 	testbed.Dropped(t, c.Process(testbed.Seconds(20), testbed.Inside, testbed.UDP(3, 53).Frame(), nil), "nat-exhausted")
@@ -219,7 +196,7 @@ func TestSessionsAreBounded(t *testing.T) {
 }
 
 func TestAChoiceMustBeFreeAndOfThePool(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1, 53).Frame(), choosing("192.0.2.10:2001")))
 	for _, taken := range []string{"192.0.2.10:2001", "192.0.2.10:1999", "192.0.2.10:2004", "192.0.2.11:2000"} {
 		testbed.Dropped(t, c.Process(0, testbed.Inside, testbed.UDP(2, 53).Frame(), choosing(taken)), "nat-exhausted")
@@ -235,30 +212,30 @@ func TestErrorsFromOutsideReachTheSenderWithItsOwnAddressesQuoted(t *testing.T) 
 		"TCP with options": {testbed.Packet{Proto: 6, Sport: 1000, Dport: 53, Options: []layers.IPv4Option{{OptionType: 1}}}, testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2001, Dport: 53, Options: []layers.IPv4Option{{OptionType: 1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := start(&natted(pool()).Graph)
+			c := start(&testbed.Natted(testbed.Pool()).Graph)
 			testbed.Want(t, c.Process(0, testbed.Inside, k.there.Frame(), choosing("192.0.2.10:2001")), testbed.Sent(k.translated))
-			testbed.Want(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", k.translated).Frame(), nil), testbed.Delivered(errorTo("10.0.0.2", k.there)))
+			testbed.Want(t, c.Process(0, testbed.Outside, testbed.ErrorTo("192.0.2.10", k.translated).Frame(), nil), testbed.Delivered(testbed.ErrorTo("10.0.0.2", k.there)))
 		})
 	}
 }
 
 func TestAQuoteCutBehindEightBytesKeepsWhatItHasOfChecksumsRight(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	there, translated := testbed.Packet{Proto: 6, Sport: 1000, Dport: 53}, testbed.Packet{Proto: 6, Src: "192.0.2.10", Sport: 2001, Dport: 53}
 	testbed.Only(t, c.Process(0, testbed.Inside, there.Frame(), choosing("192.0.2.10:2001")))
 	cut := func(dst string, p testbed.Packet) testbed.Packet {
-		e := errorTo(dst, p)
+		e := testbed.ErrorTo(dst, p)
 		e.Payload = e.Payload[:28]
 		return e
 	}
 	testbed.Want(t, c.Process(0, testbed.Outside, cut("192.0.2.10", translated).Frame(), nil), testbed.Delivered(cut("10.0.0.2", there)))
-	short := errorTo("192.0.2.10", translated)
+	short := testbed.ErrorTo("192.0.2.10", translated)
 	short.Payload = short.Payload[:27]
 	testbed.Dropped(t, c.Process(0, testbed.Outside, short.Frame(), nil), "nat-no-binding")
 }
 
 func TestErrorsFromInsideShowOnlyTheOutside(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2001")))
 	arrived := testbed.Packet{Src: "198.51.100.1", Dst: "192.0.2.10", Sport: 53, Dport: 2001}
 	deliveredThen := testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1000}
@@ -269,26 +246,26 @@ func TestErrorsFromInsideShowOnlyTheOutside(t *testing.T) {
 }
 
 func TestAnErrorAboutAFirstFragmentOfATranslatedPacketIsTranslated(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	testbed.Only(t, c.Process(0, testbed.Inside, testbed.UDP(1000, 53).Frame(), choosing("192.0.2.10:2001")))
 	quote := testbed.Packet{Src: "192.0.2.10", Sport: 2001, Dport: 53, Frag: 0x2000}
-	got := testbed.Only(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", quote).Frame(), nil))
+	got := testbed.Only(t, c.Process(0, testbed.Outside, testbed.ErrorTo("192.0.2.10", quote).Frame(), nil))
 	quote.Src, quote.Sport = "10.0.0.2", 1000
-	back := errorTo("10.0.0.2", quote)
+	back := testbed.ErrorTo("10.0.0.2", quote)
 	back.Src, back.To, back.From = "203.0.113.99", testbed.HostMAC, testbed.InsideMAC
 	back.TTL = got[22]
 	if want := back.Frame(); !bytes.Equal(got[14:], want[14:]) {
 		t.Errorf("got\n%x, want\n%x", got[14:], want[14:])
 	}
 	quote = testbed.Packet{Src: "192.0.2.10", Frag: 0x2001}
-	testbed.Dropped(t, c.Process(0, testbed.Outside, errorTo("192.0.2.10", quote).Frame(), nil), "nat-no-binding")
+	testbed.Dropped(t, c.Process(0, testbed.Outside, testbed.ErrorTo("192.0.2.10", quote).Frame(), nil), "nat-no-binding")
 }
 
 func TestProtocolsWithoutPortsAreTranslatedByAddressWhereThatIsUnambiguous(t *testing.T) {
 	gre := func(host string) []byte { return testbed.Packet{Proto: 47, Src: host}.Frame() }
-	e := pool()
+	e := testbed.Pool()
 	e.Pool = append(e.Pool, testbed.Addr("192.0.2.11"))
-	c := start(&natted(e).Graph)
+	c := start(&testbed.Natted(e).Graph)
 	for i, host := range []string{"10.0.0.2", "10.0.0.3"} {
 		outside := fmt.Sprintf("192.0.2.%d:0", 10+i)
 		testbed.Want(t, c.Process(0, testbed.Inside, gre(host), choosing(outside)), testbed.Sent(testbed.Packet{Proto: 47, Src: outside[:len(outside)-2]}))
@@ -305,7 +282,7 @@ func TestProtocolsWithoutPortsAreTranslatedByAddressWhereThatIsUnambiguous(t *te
 }
 
 func TestATimestampRequestIsTranslatedByItsIdentifierAndRepliesOfAnyCodePass(t *testing.T) {
-	c := start(&natted(pool()).Graph)
+	c := start(&testbed.Natted(testbed.Pool()).Graph)
 	of := func(typ, code uint8) layers.ICMPv4TypeCode { return layers.CreateICMPv4TypeCode(typ, code) }
 	request := testbed.Packet{Proto: 1, ICMP: of(13, 0), Sport: 1000}
 	request.Src = "192.0.2.10"
@@ -322,7 +299,7 @@ func TestATimestampRequestIsTranslatedByItsIdentifierAndRepliesOfAnyCodePass(t *
 
 // guarded is inside → NAPT → firewall that lets only port 53 out.
 func guarded() *testbed.Builder {
-	b := natted(pool())
+	b := testbed.Natted(testbed.Pool())
 	fw := b.Add("fw", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
 		{Name: "dns", Filters: []headerspace.Filter{testbed.Filter(headerspace.DPort, testbed.One(53))}},
 	}})
@@ -344,7 +321,7 @@ func TestADroppedPacketLeavesNoTraceInState(t *testing.T) {
 }
 
 func TestADroppedPacketDoesNotRefreshAnEntry(t *testing.T) {
-	b := natted(pool())
+	b := testbed.Natted(testbed.Pool())
 	n := len(b.Graph.Nodes) - 1
 	ttl := b.Add("ttl", element.DecTTL{})
 	b.Wire(n, element.NAPTOutside, ttl, 0)
@@ -364,7 +341,7 @@ func TestADroppedPacketDoesNotRefreshAnEntry(t *testing.T) {
 func TestOnlyTheCopyThatLeavesKeepsItsState(t *testing.T) {
 	b := testbed.New()
 	tee := b.Add("tee", element.Tee{Outs: 2})
-	first, second := b.Add("first", pool()), b.Add("second", pool())
+	first, second := b.Add("first", testbed.Pool()), b.Add("second", testbed.Pool())
 	b.Wire(b.In(testbed.Inside), 0, tee, 0)
 	b.Wire(tee, 0, first, element.NAPTInside)
 	b.Wire(tee, 1, second, element.NAPTInside)
@@ -380,20 +357,8 @@ func TestOnlyTheCopyThatLeavesKeepsItsState(t *testing.T) {
 	}
 }
 
-// answering is inside ⇄ NAPT ⇄ router ⇄ outside; the router's answers go back through the NAPT.
-func answering() *testbed.Builder {
-	b := natted(pool())
-	n := len(b.Graph.Nodes) - 1
-	ttl, answer := b.Add("rt/ttl", element.DecTTL{}), b.Add("rt/expired", element.ICMPError{Type: 11, Source: testbed.Addr("192.0.2.1")})
-	b.Wire(n, element.NAPTOutside, ttl, 0)
-	b.Wire(ttl, element.TTLAlive, b.Out(testbed.Outside), 0)
-	b.Wire(ttl, element.TTLExpired, answer, 0)
-	b.Wire(answer, 0, n, element.NAPTOutside)
-	return b
-}
-
 func TestARouterBehindTheNATAnswersAndTheBindingStays(t *testing.T) {
-	c := start(&answering().Graph)
+	c := start(&testbed.Answering().Graph)
 	dying := testbed.UDP(1000, 53)
 	dying.TTL = 1
 	got := testbed.Only(t, c.Process(0, testbed.Inside, dying.Frame(), nil))
@@ -416,8 +381,8 @@ func nested() *testbed.Builder {
 	zone.Name = "b"
 	zone.In, zone.Out = b.Add("b/in", element.Input{Interface: "b"}), b.Add("b/out", element.Output{Interface: "b"})
 	b.Graph.Interfaces = append(b.Graph.Interfaces, zone)
-	zonePool := func(a string) element.NAPT { e := pool(); e.Pool = []netip.Addr{testbed.Addr(a)}; return e }
-	na, nb, isp := b.Add("nat-a", zonePool("100.64.0.1")), b.Add("nat-b", zonePool("100.64.0.2")), b.Add("isp", pool())
+	zonePool := func(a string) element.NAPT { e := testbed.Pool(); e.Pool = []netip.Addr{testbed.Addr(a)}; return e }
+	na, nb, isp := b.Add("nat-a", zonePool("100.64.0.1")), b.Add("nat-b", zonePool("100.64.0.2")), b.Add("isp", testbed.Pool())
 	split := b.Add("split", element.Lookup{Outs: 3, NoRoute: 2, Routes: []element.Route{
 		{Prefix: testbed.Prefix("100.64.0.1/32"), Out: 0}, {Prefix: testbed.Prefix("100.64.0.2/32"), Out: 1},
 	}})
@@ -436,9 +401,9 @@ func nested() *testbed.Builder {
 
 func TestTwoZonesWithTheSameAddressesGetTheirOwnAnswers(t *testing.T) {
 	b := nested()
-	c := New(&b.Graph, Options{})
+	c := start(&b.Graph)
 	for zone, port := range map[int]uint16{0: 2001, 2: 2002} {
-		frame := testbed.Packet{Sport: 1000, Dport: 53, To: New(&b.Graph, Options{}).links[zone].mac}.Frame()
+		frame := testbed.Packet{Sport: 1000, Dport: 53, To: macOf(zone)}.Frame()
 		choose := func(n pass.Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
 			at := testbed.AddrPort("192.0.2.10:2000")
 			if n.Node != "isp" {
@@ -476,7 +441,7 @@ func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) 
 		"too old to be an entry anyway": {first: syn, idle: 10*time.Second + 1, want: "nat has no entry for 10.0.0.2:1 → 198.51.100.1:80"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := start(&natted(pool()).Graph)
+			chain := start(&testbed.Natted(testbed.Pool()).Graph)
 			testbed.Only(t, chain.Process(0, testbed.Inside, c.first.Frame(), choosing("192.0.2.10:2000")))
 			if c.answered {
 				testbed.Only(t, chain.Process(0, testbed.Outside, answer.Frame(), nil))
@@ -497,7 +462,7 @@ func TestANAPTMayEndAnOpeningThatIsStuckForASecondAndNoOtherEntry(t *testing.T) 
 			}
 		})
 	}
-	if err := start(&natted(pool()).Graph).Evict(0, pass.Binding{Node: "tan", Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
+	if err := start(&testbed.Natted(testbed.Pool()).Graph).Evict(0, pass.Binding{Node: "tan", Inside: testbed.AddrPort("10.0.0.2:1"), Remote: testbed.AddrPort("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
 		t.Error(err)
 	}
 }

@@ -1,33 +1,35 @@
-package interp
+package oracle_test
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/flow"
 	"github.com/sinter-nfv/sinter/dataplane/interp/header"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
+	"github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 )
 
 // follow runs a packet from inside that an engine is seen to send outside by a new session of the NAPTs; want are the kinds of mismatches.
-func follow(t *testing.T, c *Chain, at float64, p, seen testbed.Packet, want ...Kind) {
+func follow(t *testing.T, c *interp.Chain, at float64, p, seen testbed.Packet, want ...interp.Kind) {
 	t.Helper()
-	chose(t, c, at, p, seen, []Choice{choice(p, seen.Src, seen.Sport, "nat")}, want...)
+	chose(t, c, at, p, seen, []oracle.Choice{choice(p, seen.Src, seen.Sport, "nat")}, want...)
 }
 
 // chose is follow with the engine's choices.
-func chose(t *testing.T, c *Chain, at float64, p, seen testbed.Packet, choices []Choice, want ...Kind) {
+func chose(t *testing.T, c *interp.Chain, at float64, p, seen testbed.Packet, choices []oracle.Choice, want ...interp.Kind) {
 	t.Helper()
-	if seen.TTL = 64; c.routes() {
+	if seen.TTL = 64; routes(c) {
 		seen.TTL = 63
 	}
-	_, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Inside, p.Frame(), sentOutside(p, seen, append([]Choice{}, choices...)...))
+	_, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Inside, p.Frame(), sentOutside(p, seen, append([]oracle.Choice{}, choices...)...))
 	got := kinds(diff)
 	for _, k := range want {
 		if !got[k] {
@@ -40,7 +42,7 @@ func chose(t *testing.T, c *Chain, at float64, p, seen testbed.Packet, choices [
 }
 
 // routes tells whether the chain has a router.
-func (c *Chain) routes() bool {
+func routes(c *interp.Chain) bool {
 	for _, n := range c.Graph.Nodes {
 		if _, ok := n.Element.(element.DecTTL); ok {
 			return true
@@ -50,8 +52,8 @@ func (c *Chain) routes() bool {
 }
 
 // bothNAPTs is the choice of an engine that keeps one session for zone a's NAPT and the common one.
-func bothNAPTs(p testbed.Packet, port uint16) []Choice {
-	return []Choice{choice(p, "192.0.2.10", port, "nat-a", "isp")}
+func bothNAPTs(p testbed.Packet, port uint16) []oracle.Choice {
+	return []oracle.Choice{choice(p, "192.0.2.10", port, "nat-a", "isp")}
 }
 
 func shownAs(port uint16) testbed.Packet {
@@ -59,9 +61,9 @@ func shownAs(port uint16) testbed.Packet {
 }
 
 // comesBack sends an answer to an outside port, which the zone's host 1 must get.
-func comesBack(t *testing.T, c *Chain, at float64, port uint16) {
+func comesBack(t *testing.T, c *interp.Chain, at float64, port uint16) {
 	t.Helper()
-	seen := Seen{Result: pass.Result{Out: []pass.Out{{Interface: testbed.Inside, Frame: testbed.Delivered(testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1}).Frame()}}}}
+	seen := interp.Seen{Result: pass.Result{Out: []pass.Out{{Interface: testbed.Inside, Frame: testbed.Delivered(testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 53, Dport: 1}).Frame()}}}}
 	if _, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Outside, testbed.Back(testbed.UDP(53, port), "192.0.2.10").Frame(), seen); len(diff) != 0 {
 		t.Fatal(diff)
 	}
@@ -72,7 +74,7 @@ func TestWhatFollowsFromALooseEndpointMovesWithIt(t *testing.T) {
 	first, second := testbed.UDP(1, 53), testbed.UDP(2, 54)
 	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001)) // nat-a's has port 2000 …
 	taken := choice(second, "100.64.0.1", 2000, "nat-a")
-	chose(t, c, 1, second, testbed.Packet{Src: "100.64.0.1", Sport: 2000, Dport: 54}, []Choice{taken}) // … which is another's now
+	chose(t, c, 1, second, testbed.Packet{Src: "100.64.0.1", Sport: 2000, Dport: 54}, []oracle.Choice{taken}) // … which is another's now
 	chose(t, c, 2, first, shownAs(2001), nil)
 	comesBack(t, c, 3, 2001)
 	if s := c.Sessions(testbed.Seconds(3)); len(s) != 3 {
@@ -86,7 +88,7 @@ func TestALooseEndpointWithNowhereToGoIsNoneOfThePool(t *testing.T) {
 	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001))
 	for i := range uint16(4) {
 		p := testbed.UDP(2+i, 54)
-		chose(t, c, 1, p, testbed.Packet{Src: "100.64.0.1", Sport: 2000 + i, Dport: 54}, []Choice{choice(p, "100.64.0.1", 2000+i, "nat-a")})
+		chose(t, c, 1, p, testbed.Packet{Src: "100.64.0.1", Sport: 2000 + i, Dport: 54}, []oracle.Choice{choice(p, "100.64.0.1", 2000+i, "nat-a")})
 	}
 	chose(t, c, 2, first, shownAs(2001), nil)
 	comesBack(t, c, 3, 2001)
@@ -99,7 +101,7 @@ func TestALooseEndpointIsFoundByNoStranger(t *testing.T) {
 	first := testbed.UDP(1, 53)
 	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001))
 	p := testbed.Back(testbed.UDP(53, 2000), "100.64.0.1")
-	if _, diff := c.ProcessAgainst(0, testbed.Outside, p.Frame(), Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: element.ReasonNATNoBinding}}}}); len(diff) != 0 {
+	if _, diff := c.ProcessAgainst(0, testbed.Outside, p.Frame(), interp.Seen{Result: pass.Result{Drops: []pass.Drop{{Reason: element.ReasonNATNoBinding}}}}); len(diff) != 0 {
 		t.Error(diff)
 	}
 }
@@ -115,15 +117,15 @@ func TestAReservationLeavesALooseEndpointAlone(t *testing.T) {
 	e := node.Element.(element.NAPT)
 	e.Reserved = []element.Reserved{{Proto: 17, Addr: testbed.Addr("100.64.0.1"), First: 2000, Last: 2000}}
 	node.Element = e
-	after := before.Continue(&b.Graph, Options{})
+	after := before.Continue(&b.Graph, interp.Options{})
 	comesBack(t, after, 1, 2001)
 	chose(t, after, 2, p, shownAs(2001), nil)
 }
 
 // routedBetween is nestedRouter with the router between the two NAPTs, if they are uneven or not.
-func routedBetween(uneven bool) *Chain { return routerBetween(nestedRouter(uneven)) }
+func routedBetween(uneven bool) *interp.Chain { return routerBetween(nestedRouter(uneven)) }
 
-func routerBetween(b *testbed.Builder) *Chain {
+func routerBetween(b *testbed.Builder) *interp.Chain {
 	natA, isp, ttl := b.Node("nat-a"), b.Node("isp"), b.Node("rt/ttl")
 	b.Wire(natA, element.NAPTOutside, ttl, 0)
 	b.Wire(ttl, element.TTLAlive, isp, element.NAPTInside)
@@ -134,10 +136,10 @@ func routerBetween(b *testbed.Builder) *Chain {
 
 // answered runs a packet that the router between the NAPTs answers: to the engine, only zone a's NAPT has a session. want are the kinds of
 // mismatches.
-func answered(t *testing.T, c *Chain, at float64, port uint16, want ...Kind) {
+func answered(t *testing.T, c *interp.Chain, at float64, port uint16, want ...interp.Kind) {
 	t.Helper()
 	p := testbed.Packet{Sport: 1, Dport: 53, TTL: 1}
-	seen := Seen{Result: c.Peek(testbed.Seconds(at), testbed.Inside, p.Frame(), nil), Choices: []Choice{choice(p, "100.64.0.1", port, "nat-a")}}
+	seen := interp.Seen{Result: c.Peek(testbed.Seconds(at), testbed.Inside, p.Frame(), nil), Told: told(choice(p, "100.64.0.1", port, "nat-a"))}
 	testbed.Only(t, seen.Result)
 	_, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Inside, p.Frame(), seen)
 	if got := slices.Collect(maps.Keys(kinds(diff))); !slices.Equal(got, want) {
@@ -167,7 +169,7 @@ func TestAnEndpointMayBeChosenAgainWhereItsFlowGoesOnByAnotherSession(t *testing
 	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
 	answered(t, c, 1, 2003)
 	chose(t, c, 14, p, shownAs(2001), nil)
-	answered(t, c, 15, 2004, MismatchChoice)
+	answered(t, c, 15, 2004, interp.MismatchChoice)
 	chose(t, c, 25, p, shownAs(2001), nil)
 	answered(t, c, 26, 2005)
 	comesBack(t, c, 27, 2001)
@@ -189,39 +191,13 @@ func TestAnEndpointMayBeChosenAgainWhereItsFlowWentOnByAnotherSession(t *testing
 	p := testbed.UDP(1, 53)
 	answered(t, c, 0, 2003)
 	chose(t, c, 10, p, shownAs(2001), bothNAPTs(p, 2001))
-	answered(t, c, 15, 2004, MismatchChoice)
+	answered(t, c, 15, 2004, interp.MismatchChoice)
 	answered(t, c, 22, 2004)
 	for _, s := range c.Sessions(testbed.Seconds(22)) {
 		if s.Node == "nat-a" && s.Outside != testbed.AddrPort("100.64.0.1:2004") {
 			t.Errorf("%+v, want what was chosen last", s)
 		}
 	}
-}
-
-// natOf is the NAPT of a name.
-func natOf(c *Chain, name string) *nat {
-	all := c.nats()
-	return all[slices.IndexFunc(all, func(n *nat) bool { return n.name == name })]
-}
-
-// stateOf is all that look-ups in a chain's NAPTs can find.
-func stateOf(c *Chain) (inside map[flow.Flow]entry, outside map[seat]flow.Flow) {
-	inside, outside = map[flow.Flow]entry{}, map[seat]flow.Flow{}
-	for _, n := range c.nats() {
-		for f, e := range n.inside {
-			seen := *e
-			seen.behind, seen.sessions = nil, map[remote]*session{}
-			for to, s := range e.sessions {
-				was := *s
-				seen.sessions[to] = &was
-			}
-			inside[f] = seen
-		}
-		for at, e := range n.outside {
-			outside[at] = e.flow
-		}
-	}
-	return inside, outside
 }
 
 func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
@@ -236,37 +212,30 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := partlyNested()
 			c := start(&b.Graph)
-			first, second := natOf(c, "nat-a"), natOf(c, "isp")
 			for i, now := range []float64{0, 5, 5} {
 				p := testbed.UDP(1+uint16(i), 53)
 				chose(t, c, now, p, shownAs(2000+uint16(i)), bothNAPTs(p, 2000+uint16(i)))
 			}
-			wasInside, wasOutside := stateOf(c)
-			e := first.outside[seat{at: port(2001)}]
-			r := c.newRun(testbed.Seconds(21), nil)
-			r.moveTo(e, at)
-			if e.out != at || e.loose || first.outside[seat{at: at}] != e {
-				t.Fatalf("the entry is at %v, loose %t, want %v", e.out, e.loose, at)
+			was := oracle.StateOf(c.Chain)
+			r := c.NewRun(testbed.Seconds(21))
+			if is, loose, found := oracle.Move(r, "nat-a", port(2001), at); is != at || loose || !found {
+				t.Fatalf("the entry is at %v, loose %t, want %v", is, loose, at)
 			}
-			r.start(testbed.Inside, testbed.UDP(2, 53).Frame())
-			if len(r.Result.Out) != 1 || len(second.inside) > 3 {
-				t.Fatalf("%d frames; the NAPT behind has %d entries, want one per flow", len(r.Result.Out), len(second.inside))
+			ip := testbed.UDP(2, 53).Frame()[14:]
+			r.Walk(&pass.Packet{Entry: testbed.Inside, Entered: ip, IP: slices.Clone(ip)}, graph.Edge{To: b.In(testbed.Inside)})
+			if entries := oracle.Entries(c.Chain, "isp"); len(r.Result.Out) != 1 || entries > 3 {
+				t.Fatalf("%d frames; the NAPT behind has %d entries, want one per flow", len(r.Result.Out), entries)
 			}
 			r.Abandon()
-			if isInside, isOutside := stateOf(c); !maps.EqualFunc(isInside, wasInside, sameEntry) || !maps.Equal(isOutside, wasOutside) {
-				t.Errorf("state was\n%v\n%v, is\n%v\n%v", wasInside, wasOutside, isInside, isOutside)
+			if is := oracle.StateOf(c.Chain); !is.Equal(was) {
+				t.Errorf("state was\n%v, is\n%v", was, is)
 			}
 		})
 	}
 }
 
-func sameEntry(a, b entry) bool {
-	return a.flow == b.flow && a.out == b.out && a.loose == b.loose && a.source == b.source &&
-		maps.EqualFunc(a.sessions, b.sessions, func(a, b *session) bool { return reflect.DeepEqual(a, b) })
-}
-
 // answersBetween is nested, with shorter timeouts at first. What comes from outside with a TTL of 1 is answered between the NAPTs.
-func answersBetween() *Chain {
+func answersBetween() *interp.Chain {
 	b := nested()
 	for name, timeout := range map[string]time.Duration{"nat-a": 15 * time.Second, "isp": 20 * time.Second} {
 		e, _ := b.Graph.Nodes[b.Node(name)].Element.(element.NAPT)
@@ -283,7 +252,7 @@ func answersBetween() *Chain {
 }
 
 // stops sends a packet to an outside port that is answered between the NAPTs, or dropped there.
-func stops(t *testing.T, c *Chain, at float64, port uint16, bound bool) {
+func stops(t *testing.T, c *interp.Chain, at float64, port uint16, bound bool) {
 	t.Helper()
 	p := testbed.Back(testbed.UDP(53, port), "192.0.2.10")
 	p.TTL = 1
@@ -292,13 +261,13 @@ func stops(t *testing.T, c *Chain, at float64, port uint16, bound bool) {
 		seen = c.Peek(testbed.Seconds(at), testbed.Outside, p.Frame(), nil)
 		testbed.Only(t, seen)
 	}
-	if _, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Outside, p.Frame(), Seen{Result: seen}); len(diff) != 0 {
+	if _, diff := c.ProcessAgainst(testbed.Seconds(at), testbed.Outside, p.Frame(), interp.Seen{Result: seen}); len(diff) != 0 {
 		t.Error(diff)
 	}
 }
 
 // joint is a chain with a flow for which the engine has one session of two NAPTs; the first has the shorter timeout, 15 s.
-func joint(t *testing.T) (*Chain, testbed.Packet) {
+func joint(t *testing.T) (*interp.Chain, testbed.Packet) {
 	t.Helper()
 	c, p := answersBetween(), testbed.UDP(1, 53)
 	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))

@@ -1,4 +1,4 @@
-package interp
+package oracle
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func (r *run) forgotten(e *entry, to remote, c *told) bool {
 	if s == nil || len(s.behind) == 0 {
 		return false
 	}
-	t := r.c.shortest(c.NAPTs)
+	t := shortest(r.Chain, c.NAPTs)
 	t.TCP = min(t.TCP, t.TCPTransitory)
 	return r.Now-e.chosen > flow.Timeout(t, e.flow.Proto, &flow.TCP{})
 }
@@ -101,6 +101,23 @@ func (n *nat) nowhere(f flow.Flow) flow.Endpoint {
 	}
 	n.displaced++
 	return flow.Endpoint{Proto: f.Proto, Addr: n.displaced & 0xffffff, Port: f.Sport}
+}
+
+// ask looks an entry up from outside. A loose one is found by what it sent alone: by is the entry whose endpoint the packet goes to.
+func (r *run) ask(q question, by *entry) *entry {
+	e := q.nat.findOutside(q, r.Now)
+	if e != nil && e.loose && e != by {
+		return nil
+	}
+	return e
+}
+
+// insideOf is where the inside address and port of an entry come from: the entry of a NAPT before.
+func (r *run) insideOf(e *entry) pass.Origins {
+	if s := e.source; s != nil && s.nat.live(s, r.Now) {
+		return pass.Origins{Src: s, Sport: s}
+	}
+	return pass.Origins{}
 }
 
 // ---- what follows from an endpoint ----
@@ -213,7 +230,7 @@ func rename(all []renamed) {
 func (r *run) join(e *entry, to remote, s *session) {
 	f := e.flow
 	f.Dst, f.Dport = to.addr, to.port
-	for _, c := range r.told {
+	for _, c := range r.told() {
 		at := slices.Index(c.NAPTs, e.nat.name)
 		if at < 0 || !c.isFor(at, f, e.source) {
 			continue
@@ -228,7 +245,7 @@ func (r *run) join(e *entry, to remote, s *session) {
 			r.deny(e.nat, f, at)
 		}
 		c.session, c.taken = s, true
-		s.timeouts = r.c.shortest(c.NAPTs)
+		s.timeouts = shortest(r.Chain, c.NAPTs)
 		for from := e.source; from != nil && at > 0; from, at = from.source, at-1 {
 			if before := from.sessions[to]; before != nil {
 				r.hold(before, s, f.Proto)
@@ -246,10 +263,10 @@ func (r *run) hold(s, behind *session, proto uint8) {
 }
 
 // shortest are the shortest timeouts of NAPTs.
-func (c *Chain) shortest(napts []string) element.Timeouts {
+func shortest(c *pass.Chain, napts []string) element.Timeouts {
 	const ever = time.Duration(1<<63 - 1)
 	t := element.Timeouts{TCP: ever, TCPTransitory: ever, UDP: ever, ICMP: ever}
-	for _, n := range c.nats() {
+	for _, n := range nats(c) {
 		if o := n.element.Timeouts; slices.Contains(napts, n.name) {
 			t = element.Timeouts{
 				TCP: min(t.TCP, o.TCP), TCPTransitory: min(t.TCPTransitory, o.TCPTransitory), UDP: min(t.UDP, o.UDP), ICMP: min(t.ICMP, o.ICMP),

@@ -1,4 +1,4 @@
-package interp
+package oracle
 
 import (
 	"encoding/binary"

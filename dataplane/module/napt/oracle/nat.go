@@ -1,4 +1,6 @@
-package interp
+// Package oracle has the meaning of NAPTs: mappings with their sessions, limits of subscribers, what an engine chose; and of fixed
+// translations.
+package oracle
 
 import (
 	"fmt"
@@ -15,7 +17,9 @@ import (
 )
 
 func init() {
-	registerOwn(func(c *Chain, name string, e element.NAPT) pass.Element { return newNAT(name, e, c.overlaps) })
+	pass.Register(func(c *pass.Chain, name string, e element.NAPT) pass.Element {
+		return newNAT(name, e, c.PortOverlapping)
+	})
 }
 
 // nat is the state of one NAPT.
@@ -23,7 +27,7 @@ type nat struct {
 	name    string
 	element element.NAPT
 	pool    []uint32
-	// overlaps says that flows to different remotes may share an endpoint (Options.PortOverlapping).
+	// overlaps says that flows to different remotes may share an endpoint (pass.Options.PortOverlapping).
 	overlaps bool
 	inside   map[flow.Flow]*entry // by what of a packet from inside tells its mapping: see key
 	outside  map[seat]*entry      // by what it is translated to
@@ -87,8 +91,11 @@ func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	return n
 }
 
+// run is the passage of a frame, with what NAPTs do in it.
+type run struct{ *pass.Run }
+
 func (n *nat) Pass(r *pass.Run, at *graph.Node, p *pass.Packet, in int) (int, bool) {
-	if reason := runOf(r).translate(n, p, in); reason != "" {
+	if reason := (&run{r}).translate(n, p, in); reason != "" {
 		r.Discard(at, p, reason)
 		return pass.Ended, false
 	}
@@ -119,9 +126,9 @@ func (n *nat) Resume(before pass.Element) pass.Element {
 }
 
 // nats are the chain's NAPTs.
-func (c *Chain) nats() []*nat {
+func nats(c *pass.Chain) []*nat {
 	var out []*nat
-	for _, n := range pass.All[*nat](c.Chain) {
+	for _, n := range pass.All[*nat](c) {
 		out = append(out, n)
 	}
 	return out

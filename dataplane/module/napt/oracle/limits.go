@@ -1,4 +1,4 @@
-package interp
+package oracle
 
 import (
 	"time"
@@ -119,8 +119,8 @@ func (n *nat) resting(f flow.Flow, at flow.Endpoint, now time.Duration) bool {
 
 // Resting are the outside ports (identifiers) of NAPTs that rest where the end of a session is noticed later than it was. Of their bindings node
 // and protocol are told.
-func (c *Chain) Resting(now time.Duration, noticed func(end time.Duration) time.Duration) (out []pass.Session) {
-	for _, n := range c.nats() {
+func Resting(c *pass.Chain, now time.Duration, noticed func(end time.Duration) time.Duration) (out []pass.Session) {
+	for _, n := range nats(c) {
 		until := map[flow.Endpoint]time.Duration{}
 		for at, r := range n.rests {
 			until[at] = r.until
