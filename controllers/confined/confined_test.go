@@ -53,6 +53,10 @@ func TestMain(m *testing.M) {
 		runtime.KeepAlive(held)
 	case "fail":
 		panic("a defect")
+	case "collect": // as Go's collector ends that gets no memory for its queue of spans
+		fmt.Fprint(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x43671d m=7 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0xda7cc93c20 m=7 mp=0xda7cbe5808 [idle]:\n"+
+			"runtime.(*spanQueue).tryDrain(0x7fb200000400?, 0x43e64f?, 0xe27fbbf0?)\n")
+		os.Exit(2)
 	case "wait":
 		time.Sleep(time.Hour)
 	default:
@@ -218,6 +222,13 @@ func TestAFailureOfTheCompilerIsToldAsOne(t *testing.T) {
 	o := compiled(t, compiler(t, enough, "fail"), confined.Job{Chain: parse(t, hostile.Costly("costly", rand.New(rand.NewPCG(1, 2)))), Inputs: compile.Inputs{Text: noText}})
 	if o.Program != nil || o.Reason != v1alpha1.ReasonSynthesisFailed || !strings.HasPrefix(o.Message, "the compiler has failed, which is a defect of Sinter: ") {
 		t.Errorf("the outcome is %s: %s", o.Reason, o.Message)
+	}
+}
+
+func TestACollectorThatGetsNoMemoryIsNoDefect(t *testing.T) {
+	o := compiled(t, compiler(t, enough, "collect"), confined.Job{Chain: parse(t, everything), Inputs: compile.Inputs{Text: noText, Stored: noStored, Backends: noBackends}})
+	if o.Reason != v1alpha1.ReasonSynthesisFailed || !strings.HasPrefix(o.Message, "to compile the chain takes more than ") {
+		t.Errorf("the outcome is %s: %s; want that of a limit of memory", o.Reason, o.Message)
 	}
 }
 

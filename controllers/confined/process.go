@@ -92,8 +92,9 @@ func (p *process) cause(limits Limits, err error) error {
 	return &failedError{said: said, err: err}
 }
 
-// outOfMemory is how Go's runtime says that it got no memory: for the heap, for itself, for a thread's stack.
-var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed"}
+// outOfMemory is how Go's runtime says that it got no memory: for the heap, for itself, for a thread's stack. For its collector's queue of spans it does not
+// look whether it got some (spanQueue.put of Go 1.26), and reads at 0. A fault of the runtime itself has these words, one of the compiler is a panic.
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "SIGSEGV: segmentation violation\nPC="}
 
 // limitError is that a compile took more than it may.
 type limitError struct {
