@@ -29,7 +29,7 @@ fail() { echo "FAIL  $*"; note fail "$*"; }
 note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${3-}" "${4-}" >>"$tally"; } # pass|fail|skip|stage name reason seconds
 failed() { grep -c '^fail' "$tally"; }
 
-c_files() { git ls-files -co --exclude-standard -- "$engine/*.c" "$engine/*.h"; }
+c_files() { git ls-files -co --exclude-standard -- 'dataplane/*.c' 'dataplane/*.h'; }
 
 gofumpt_clean() {
   local bad

@@ -142,7 +142,7 @@ func sizeOf(t *programpb.StateTable) size {
 	return naptSize(t, n)
 }
 
-// inspectorSize: dataplane/engine/kind/inspect.
+// inspectorSize: dataplane/module/inspect/engine.
 func inspectorSize(i *programpb.Inspector, n int64) size {
 	const (
 		workers    = 64
@@ -159,7 +159,7 @@ func inspectorSize(i *programpb.Inspector, n int64) size {
 	return s
 }
 
-// naptSize: dataplane/engine/kind/napt/sn_napt_table.c. Each port that was ever used keeps its slot.
+// naptSize: dataplane/module/napt/engine/sn_napt_table.c. Each port that was ever used keeps its slot.
 func naptSize(t *programpb.StateTable, n int64) size {
 	const (
 		portsPerShard = 64

@@ -10,8 +10,12 @@ import (
 	"strings"
 )
 
-// engine is the folder whose folders are the engine's libraries.
-const engine = "dataplane/engine"
+const (
+	// engine is the folder whose folders are the engine's libraries.
+	engine = "dataplane/engine"
+	// modules is the folder whose folders have a room `engine`: what the libraries `module` and `operation` have of a function.
+	modules = "dataplane/module"
+)
 
 var (
 	libraryLoop = regexp.MustCompile(`foreach library : \[([^\]]*)\]`)
@@ -27,9 +31,8 @@ var generated = map[string]string{"schema": "program.pb-c.h", "schema_flows": "f
 type library struct {
 	Name     string
 	Uses     []string            // libraries, as its meson.build says
-	Headers  []string            // that it has
-	Rooms    map[string]string   // the folder in the library that a header is in, by its name
-	Includes map[string][]string // headers, by file: its path in the library
+	Headers  []string            // that it has, by their paths
+	Includes map[string][]string // headers, by the path of the file that includes them
 }
 
 // libraries reads the engine's libraries in the order in which meson has them. planted are files that it has besides, by path.
@@ -44,7 +47,7 @@ func libraries(module string, planted map[string]string) ([]library, error) {
 	}
 	var list []library
 	for _, name := range quoted.FindAllSubmatch(loop[1], -1) {
-		l := library{Name: string(name[1]), Rooms: map[string]string{}, Includes: map[string][]string{}}
+		l := library{Name: string(name[1]), Includes: map[string][]string{}}
 		if err := l.read(module, planted); err != nil {
 			return nil, err
 		}
@@ -59,23 +62,32 @@ func libraries(module string, planted map[string]string) ([]library, error) {
 }
 
 func (l *library) read(module string, planted map[string]string) error {
-	folder := filepath.Join(module, engine, l.Name)
-	build, err := os.ReadFile(filepath.Join(folder, "meson.build"))
+	build, err := os.ReadFile(filepath.Join(module, engine, l.Name, "meson.build"))
 	if err != nil {
 		return err
 	}
 	for _, d := range dependency.FindAllSubmatch(build, -1) {
 		l.Uses = append(l.Uses, string(d[1]))
 	}
-	for _, pattern := range []string{"*.[ch]", "*/*.[ch]"} {
-		if err := l.readFiles(folder, pattern); err != nil {
+	for _, pattern := range []string{engine + "/" + l.Name + "/*.[ch]", modules + "/*/engine/*.[ch]"} {
+		files, err := filepath.Glob(filepath.Join(module, pattern))
+		if err != nil {
 			return err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			path, err := filepath.Rel(module, file)
+			if err != nil {
+				return err
+			}
+			l.add(path, string(text))
 		}
 	}
 	for path, text := range planted {
-		if in, ok := strings.CutPrefix(path, engine+"/"+l.Name+"/"); ok {
-			l.add(in, text)
-		}
+		l.add(path, text)
 	}
 	if made, ok := generated[l.Name]; ok {
 		l.Headers = append(l.Headers, made)
@@ -83,32 +95,27 @@ func (l *library) read(module string, planted map[string]string) error {
 	return nil
 }
 
-func (l *library) readFiles(folder, pattern string) error {
-	files, err := filepath.Glob(filepath.Join(folder, pattern))
-	if err != nil {
-		return err
+// libraryOf is the library of a file: operations of modules are of `operation`, what else modules have of `module`.
+func libraryOf(path string) string {
+	if in, ok := strings.CutPrefix(path, engine+"/"); ok {
+		return filepath.Dir(in)
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		in, err := filepath.Rel(folder, file)
-		if err != nil {
-			return err
-		}
-		l.add(in, string(text))
+	if strings.HasPrefix(filepath.Base(path), "sn_op_") {
+		return "operation"
 	}
-	return nil
+	return "module"
 }
 
-func (l *library) add(file, text string) {
-	if name := filepath.Base(file); strings.HasSuffix(file, ".h") {
-		l.Headers = append(l.Headers, name)
-		l.Rooms[name] = filepath.Dir(file)
+// add adds a file to its library.
+func (l *library) add(path, text string) {
+	if libraryOf(path) != l.Name {
+		return
+	}
+	if strings.HasSuffix(path, ".h") {
+		l.Headers = append(l.Headers, path)
 	}
 	for _, i := range include.FindAllStringSubmatch(text, -1) {
-		l.Includes[file] = append(l.Includes[file], i[1])
+		l.Includes[path] = append(l.Includes[path], i[1])
 	}
 }
 
@@ -117,7 +124,7 @@ func includes(list []library) map[string]map[string]bool {
 	owner := map[string]string{}
 	for _, l := range list {
 		for _, h := range l.Headers {
-			owner[h] = l.Name
+			owner[filepath.Base(h)] = l.Name
 		}
 	}
 	graph := map[string]map[string]bool{}
@@ -134,13 +141,25 @@ func includes(list []library) map[string]map[string]bool {
 	return graph
 }
 
-// beside gives a line for each folder in a library that includes a header of another folder there: each is a library of its own.
-func (l *library) beside() (wrong []string) {
-	for file, headers := range l.Includes {
-		room := filepath.Dir(file)
-		for _, h := range headers {
-			if other, ok := l.Rooms[h]; ok && other != room && other != "." {
-				wrong = append(wrong, fmt.Sprintf("%s/%s/%s includes headers of %s, which lies beside it", engine, l.Name, room, other))
+// beside gives a line for each file of `module` and `operation` that includes a header of a module that it is not in.
+func beside(list []library) (wrong []string) {
+	rooms := map[string]string{}
+	for _, l := range list {
+		for _, h := range l.Headers {
+			if strings.HasPrefix(h, modules+"/") {
+				rooms[filepath.Base(h)] = filepath.Dir(h)
+			}
+		}
+	}
+	for _, l := range list {
+		if l.Name != "module" && l.Name != "operation" {
+			continue
+		}
+		for file, headers := range l.Includes {
+			for _, h := range headers {
+				if room, ok := rooms[h]; ok && room != filepath.Dir(file) {
+					wrong = append(wrong, fmt.Sprintf("%s includes %s of %s: what a function keeps is seen by that function alone", file, h, room))
+				}
 			}
 		}
 	}
@@ -156,10 +175,7 @@ func checkEngine(list []library) []string {
 			uses[l.Name][u] = true
 		}
 	}
-	var wrong []string
-	for i := range list {
-		wrong = append(wrong, list[i].beside()...)
-	}
+	wrong := beside(list)
 	for name, others := range includes(list) {
 		for _, other := range slices.Sorted(maps.Keys(others)) {
 			if !reaches(uses, name, other) {

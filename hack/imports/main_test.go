@@ -238,17 +238,25 @@ func TestAPlantedWrongIncludeIsFound(t *testing.T) {
 			"dataplane/engine/packet/planted.c", "#include \"sn_program.h\"\n",
 			"dataplane/engine/packet includes headers of program, which it does not use: see dataplane/engine/packet/meson.build",
 		},
-		"a folder of a library includes one above the library": {
-			"dataplane/engine/kind/planted/planted.c", "#include \"sn_worker.h\"\n",
-			"dataplane/engine/kind includes headers of worker, which it does not use: see dataplane/engine/kind/meson.build",
+		"what a function keeps includes a worker": {
+			"dataplane/module/planted/engine/planted.c", "#include \"sn_worker.h\"\n",
+			"dataplane/engine/module includes headers of worker, which it does not use: see dataplane/engine/module/meson.build",
 		},
-		"a kind of state includes another one": {
-			"dataplane/engine/kind/planted/planted.c", "#include \"sn_napt.h\"\n",
-			"dataplane/engine/kind/planted includes headers of napt, which lies beside it",
+		"what a function keeps includes another function's": {
+			"dataplane/module/planted/engine/planted.c", "#include \"sn_napt.h\"\n",
+			"dataplane/module/planted/engine/planted.c includes sn_napt.h of dataplane/module/napt/engine: what a function keeps is seen by that function alone",
 		},
-		"a worker includes a kind of state": {
+		"an operation of a function includes another function's": {
+			"dataplane/module/firewall/engine/sn_op_planted.c", "#include \"sn_napt.h\"\n",
+			"dataplane/module/firewall/engine/sn_op_planted.c includes sn_napt.h of dataplane/module/napt/engine: what a function keeps is seen by that function alone",
+		},
+		"an operation of all functions includes what one keeps": {
+			"dataplane/engine/operation/planted.c", "#include \"sn_track.h\"\n",
+			"dataplane/engine/operation/planted.c includes sn_track.h of dataplane/module/firewall/engine: what a function keeps is seen by that function alone",
+		},
+		"a worker includes what a function keeps": {
 			"dataplane/engine/worker/planted.c", "#include \"sn_napt.h\"\n",
-			"dataplane/engine/worker includes headers of kind, which it does not use: see dataplane/engine/worker/meson.build",
+			"dataplane/engine/worker includes headers of module, which it does not use: see dataplane/engine/worker/meson.build",
 		},
 		"the slow path includes the fast ways": {
 			"dataplane/engine/slow/planted.c", "#include \"sn_fast.h\"\n",

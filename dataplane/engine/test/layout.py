@@ -14,19 +14,26 @@ import sys
 import unittest
 
 engine, build = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+modules = engine.parent / "module"
 
-def kinds():
-    """The kinds of state: each folder is a library."""
-    return [f"kind/{p.name}" for p in sorted((engine / "kind").iterdir()) if p.is_dir()]
+
+def rooms(library):
+    """What modules have of a library of the engine: `module` is their state, a part of `operation` their operations."""
+    return sorted({name for p in modules.glob("*/engine/*.c") if (name := library_of(p)).startswith(f"{library}/")})
 
 
 def table():
-    """The libraries in the README's order, and what each uses. Who uses `kind` uses every kind."""
+    """The libraries in the README's order, and what each uses. Those of modules use what the row of their library says, and a
+    module's operations its own state."""
     rows = re.findall(r"^\| `(\w+)` \| ((?:`\w+`(?:, )?)*) *\| ", (engine / "README.md").read_text(), re.M)
     uses = {}
     for name, used in rows:
-        used = [u for library in re.findall(r"\w+", used) for u in (kinds() if library == "kind" else [library])]
-        uses.update({library: used for library in (kinds() if name == "kind" else [name])})
+        used = [library for library in re.findall(r"\w+", used) if library != "module"]
+        if name != "module":
+            uses[name] = used
+        for room in rooms(name):
+            own = room.replace("operation/", "module/")
+            uses[room] = used + [own for own in {own} & uses.keys()]
     return uses
 
 
@@ -54,18 +61,20 @@ def commands():
 
 
 def sources():
-    return sorted(p for folder in engine.iterdir() if not folder.name.startswith("build") for p in folder.rglob("*.[ch]"))
-
-
-def folder_of(path):
-    """The library, or other folder of the engine, that a source file is of: folders below are the same library's."""
-    return path.relative_to(build if path.is_relative_to(build) else engine).parts[0]
+    """Of the engine and of modules, but tests."""
+    folders = [p for p in engine.iterdir() if not p.name.startswith("build")] + sorted(modules.glob("*/engine"))
+    return sorted(p for folder in folders for p in folder.rglob("*.[ch]") if "test" not in p.parts)
 
 
 def library_of(path):
-    """The same, with the kind of state."""
-    folder = folder_of(path)
-    return f"kind/{path.parent.name}" if folder == "kind" else folder
+    """The library, or other folder of the engine, that a source file is of: folders below are the same library's."""
+    if path.is_relative_to(modules):
+        return f"{'operation' if path.name.startswith('sn_op_') else 'module'}/{path.relative_to(modules).parts[0]}"
+    return path.relative_to(build if path.is_relative_to(build) else engine).parts[0]
+
+
+def headers_of(library):
+    return sorted(p.name for p in sources() if p.suffix == ".h" and library_of(p) == library)
 
 
 def calls():
@@ -86,7 +95,7 @@ class Layout(unittest.TestCase):
     def setUpClass(cls):
         cls.uses = table()
         cls.commands = commands()
-        cls.headers = {name: sorted(p.name for p in (engine / name).rglob("*.h")) for name in cls.uses}
+        cls.headers = {name: headers_of(name) for name in cls.uses}
         cls.headers["schema"] = sorted(f"{p.stem}.pb-c.h" for p in (engine / "../program").glob("*.proto"))
         cls.headers.update({f"schema_{p.stem}": [f"{p.stem}.pb-c.h"] for p in (engine / "../control").glob("*.proto")})
 
@@ -110,10 +119,11 @@ class Layout(unittest.TestCase):
             expected = {(name, h) for name in below(library, self.uses) for h in self.headers[name]}
             self.assertEqual(set(re.findall(r"^found (\S+) (\S+);$", out.stdout, re.M)), expected, library)
 
-    def test_every_kind_of_state_and_every_operation_is_compiled(self):
+    def test_what_modules_keep_and_every_operation_is_compiled(self):
         entries = json.loads((build / "compile_commands.json").read_text())
         compiled = {(pathlib.Path(e["directory"]) / e["file"]).resolve() for e in entries}
-        left = [str(p) for p in sources() if p.suffix == ".c" and folder_of(p) in ("kind", "operation") and p not in compiled]
+        left = [str(p) for p in sources()
+                if p.suffix == ".c" and library_of(p).split("/")[0] in ("module", "operation") and p not in compiled]
         self.assertEqual(left, [], f"run `meson setup --reconfigure {build} {engine}`")
 
     def test_a_wrong_include_does_not_compile(self):
@@ -138,19 +148,21 @@ class Layout(unittest.TestCase):
             left = circle
         self.assertEqual(left, {}, "these call in a circle")
 
-    def test_no_kind_of_state_has_a_name_below_the_kinds(self):
-        named = re.compile(r"\bsn_(?:" + "|".join(k.removeprefix("kind/") for k in kinds()) + r")_?\w*", re.I)
+    def test_no_module_has_a_name_in_what_is_below_modules(self):
+        words = {p.stem.split("_")[1] for p in modules.glob("*/engine/sn_*.h")} | {p.parent.name for p in modules.glob("*/engine")}
+        self.assertLessEqual({"balancer", "inspect", "meter", "monitor", "napt", "track"}, words)
+        named = re.compile(r"\bsn_(?:" + "|".join(words) + r")_?\w*", re.I)
         for path in sources():
-            if folder_of(path) in self.uses and folder_of(path) not in ("operation", "tools"):
+            if library_of(path) in self.uses and "/" not in library_of(path) and library_of(path) != "tools":
                 self.assertEqual(named.findall(path.read_text()), [], path)
 
     def test_only_its_own_library_sees_what_a_worker_is_built_from(self):
-        seen = {folder_of(p) for p in sources() if '#include "sn_worker_private.h"' in p.read_text()}
+        seen = {library_of(p) for p in sources() if '#include "sn_worker_private.h"' in p.read_text()}
         self.assertEqual(seen, {"worker"})
 
     def test_no_library_includes_a_header_by_its_folder(self):
         for path in sources():
-            if folder_of(path) in self.uses:
+            if library_of(path) in self.uses:
                 self.assertEqual(re.findall(r'#include ".*/.*"', path.read_text()), [], path)
 
 

@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// Limits of balancers; the engine has the same (kind/balancer/sn_balancer.c).
+// Limits of balancers; the engine has the same (../engine/sn_balancer.c).
 const (
 	maxBackends         = 512
 	maxWeight           = 256

@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// maxFlows is how many flows a table may have; the engine has the same limit (kind/track/sn_track.c).
+// maxFlows is how many flows a table may have; the engine has the same limit (../engine/sn_track.c).
 const maxFlows = 1 << 24
 
 // minHalfOpen is the smallest bound of those that are opening; of a shard it is 16.

@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// Limits of inspectors; the engine has the same (kind/inspect/sn_inspect.c).
+// Limits of inspectors; the engine has the same (../engine/sn_inspect.c).
 const (
 	maxInspectRules      = 4096
 	maxInspectParts      = 16

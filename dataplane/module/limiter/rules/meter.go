@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// Limits of meters; the engine has the same (kind/meter/sn_meter.c).
+// Limits of meters; the engine has the same (../engine/sn_meter.c).
 const (
 	maxTokens      = 9_200_000_000 // of a bucket: in units of 10⁻⁹ token they fit 63 bits
 	maxSubscribers = 1 << 24

@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// maxPortRestMs is a week; the engine has the same limit (kind/napt/sn_napt_impl.h).
+// maxPortRestMs is a week; the engine has the same limit (../engine/sn_napt_impl.h).
 const maxPortRestMs = 7 * 24 * 3_600_000
 
 // pools are the tables of sessions with addresses of a pool. They have no member of StateTable that tells their kind: its other
