@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/rules again")
 
-// rules are programs that both readers of programs judge: Validate here, the engine's loader in dataplane/engine/test/test_rules.c.
+// rules are programs that both readers of programs judge: Validate here, the engine's loader in dataplane/engine/program/test/test_rules.c.
 // Each file of testdata/rules is one; its line in the file "index" has its name, and what a message says of it if it is
 // refused.
 var rules = filepath.Join("testdata", "rules")

@@ -63,7 +63,7 @@ def commands():
 def sources():
     """Of the engine and of modules, but tests."""
     folders = [p for p in engine.iterdir() if not p.name.startswith("build")] + sorted(modules.glob("*/engine"))
-    return sorted(p for folder in folders for p in folder.rglob("*.[ch]") if "test" not in p.parts)
+    return sorted(p for folder in folders for p in folder.rglob("*.[ch]") if "test" not in p.relative_to(engine.parent).parts)
 
 
 def library_of(path):
@@ -119,11 +119,13 @@ class Layout(unittest.TestCase):
             expected = {(name, h) for name in below(library, self.uses) for h in self.headers[name]}
             self.assertEqual(set(re.findall(r"^found (\S+) (\S+);$", out.stdout, re.M)), expected, library)
 
-    def test_what_modules_keep_and_every_operation_is_compiled(self):
+    def test_what_modules_keep_every_operation_and_every_suite_is_compiled(self):
         entries = json.loads((build / "compile_commands.json").read_text())
         compiled = {(pathlib.Path(e["directory"]) / e["file"]).resolve() for e in entries}
-        left = [str(p) for p in sources()
-                if p.suffix == ".c" and library_of(p).split("/")[0] in ("module", "operation") and p not in compiled]
+        wanted = [p for p in sources() if p.suffix == ".c" and library_of(p).split("/")[0] in ("module", "operation")]
+        suites = [p for folder in (engine, modules) for p in folder.rglob("test/test_*.c") if build not in p.parents]
+        self.assertGreater(len(suites), 60)
+        left = [str(p) for p in wanted + suites if p not in compiled]
         self.assertEqual(left, [], f"run `meson setup --reconfigure {build} {engine}`")
 
     def test_a_wrong_include_does_not_compile(self):

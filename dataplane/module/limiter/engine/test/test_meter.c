@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Token buckets by exact vectors, and what a meter does to packets on one worker. */
 
-#include "meter/meters.h"
+#include "meters.h"
 
 #include "sn_meter.h"
 

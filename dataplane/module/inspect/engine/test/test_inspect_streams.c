@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TCP streams whose first bytes are inspected: as a kind of state, and what becomes of packets. */
 
-#include "inspect/inspectors.h"
+#include "inspectors.h"
 #include "kinds.h"
 
 #include "sn_inspect_impl.h"

@@ -4,7 +4,7 @@
 
 /* Programs with inspectors, for the suites that test them. */
 
-#include "../fixture.h"
+#include "fixture.h"
 
 #include "sn_inspect.h"
 #include "sn_state.h"

@@ -4,7 +4,7 @@
 
 /* Programs with a meter, and what it has counted. */
 
-#include "../fixture.h"
+#include "fixture.h"
 
 #include "sn_bucket.h"
 #include "sn_state.h"

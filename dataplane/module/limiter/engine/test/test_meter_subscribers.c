@@ -3,7 +3,7 @@
  */
 
 #include "kinds.h"
-#include "meter/meters.h"
+#include "meters.h"
 
 #include <time.h>
 

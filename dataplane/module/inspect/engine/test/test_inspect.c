@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What inspectors match, and what becomes of packets: also of those whose decision is cached. */
 
-#include "inspect/inspectors.h"
+#include "inspectors.h"
 
 #include "sn_worker.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One pair of buckets for the packets of several workers; and subscribers' packets among workers. */
 
-#include "meter/meters.h"
+#include "meters.h"
 #include "threadless.h"
 
 #include <pthread.h>

@@ -11,7 +11,7 @@
 #include <hs.h>
 #include <rte_cycles.h>
 
-#include "../sample.h"
+#include "sample.h"
 #include "sn_inspect.h"
 #include "sn_state.h"
 
