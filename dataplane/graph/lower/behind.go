@@ -26,37 +26,26 @@ type TranslatedPrefix struct {
 // Behind is what lies behind a port.
 func (b *Builder) Behind(p Port) Behind {
 	var out Behind
-	seen := map[Port]bool{}
-	var visit func(p Port)
-	visit = func(p Port) {
-		w, ok := b.next[p]
-		if !ok || seen[w.to] {
-			return
+	b.walk(p, func(to Port, f *Function) []string {
+		if f == nil {
+			out.Interfaces = append(out.Interfaces, b.FindInterface(to.Owner))
+			return nil
 		}
-		seen[w.to] = true
-		if w.to.Name == "" {
-			out.Interfaces = append(out.Interfaces, b.FindInterface(w.to.Owner))
-			return
-		}
-		f := b.FindFunction(w.to.Owner)
 		if f.Router() != nil {
 			if !slices.Contains(out.Routers, f) {
 				out.Routers = append(out.Routers, f)
 			}
-			return
+			return nil
 		}
 		if !slices.Contains(out.Between, f) {
 			out.Between = append(out.Between, f)
 		}
 		out.Unforeseen = out.Unforeseen || f.Kind.Traits().Unforeseen
-		outs, prefixes := f.Kind.Translated(f, w.to.Name)
+		outs, prefixes := f.Kind.Translated(f, to.Name)
 		for _, p := range prefixes {
 			out.Translated = append(out.Translated, TranslatedPrefix{p, f.Name})
 		}
-		for _, o := range outs {
-			visit(f.Port(o))
-		}
-	}
-	visit(p)
+		return outs
+	})
 	return out
 }

@@ -54,6 +54,15 @@ func (b *Builder) Filter(o finding.Object, field string, m *v1alpha1.Match) (fil
 	return filter, ok
 }
 
+// TakeName notes that an entry of a list, at a field, has a name, and fails if that is taken. taken are the names of the entries before it, and
+// others that none may have, each with whose it is; things is what the entries are called.
+func (b *Builder) TakeName(taken map[string]string, o finding.Object, field, name, things string) {
+	if first, ok := taken[name]; ok {
+		b.Fail(o, field+".name", name, "the name is taken by %s; %s need names of their own", first, things)
+	}
+	taken[name] = field
+}
+
 // Timeout reads how long state is kept.
 func (b *Builder) Timeout(f *Function, field string, d v1alpha1.Duration) time.Duration {
 	t, err := d.Parse()

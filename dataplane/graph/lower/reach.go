@@ -35,27 +35,18 @@ func (r Realms) JoinAll(f *Function) {
 // reach finds the ports by which packets come in, and the realms.
 func (b *Builder) reach() {
 	b.reached, b.realm = map[Port]bool{}, Realms{}
-	var visit func(p Port)
-	visit = func(p Port) {
-		if p.Name == "" || b.reached[p] {
-			return
-		}
-		b.reached[p] = true
-		f := b.FindFunction(p.Owner)
-		outs := f.Kind.Through(f, p.Name)
-		if a, ok := f.Kind.(Answering); ok && a.Answers(b) {
-			outs = append(outs[:len(outs):len(outs)], p.Name)
-		}
-		for _, out := range outs {
-			if w, ok := b.next[Port{p.Owner, out}]; ok {
-				visit(w.to)
-			}
-		}
-	}
 	for _, i := range b.Interfaces {
-		if w, ok := b.next[i.Port()]; ok {
-			visit(w.to)
-		}
+		b.walk(i.Port(), func(to Port, f *Function) []string {
+			if f == nil || b.reached[to] {
+				return nil
+			}
+			b.reached[to] = true
+			outs := f.Kind.Through(f, to.Name)
+			if a, ok := f.Kind.(Answering); ok && a.Answers(b) {
+				outs = append(outs[:len(outs):len(outs)], to.Name)
+			}
+			return outs
+		})
 	}
 	for from, w := range b.next {
 		b.realm.Join(from, w.to)
@@ -63,6 +54,29 @@ func (b *Builder) reach() {
 	for _, f := range b.Functions {
 		f.Kind.JoinRealms(f, b.realm)
 	}
+}
+
+// walk visits, each once, the ports of functions and the interfaces to which packets get that leave by a port. The visit of a function's port
+// gives the ports by which they leave the function again; at an interface there is no function.
+func (b *Builder) walk(from Port, visit func(to Port, f *Function) (outs []string)) {
+	seen := map[Port]bool{}
+	var leave func(by Port)
+	leave = func(by Port) {
+		w, ok := b.next[by]
+		if !ok || seen[w.to] {
+			return
+		}
+		seen[w.to] = true
+		if w.to.Name == "" {
+			visit(w.to, nil)
+			return
+		}
+		f := b.FindFunction(w.to.Owner)
+		for _, out := range visit(w.to, f) {
+			leave(f.Port(out))
+		}
+	}
+	leave(from)
 }
 
 func (b *Builder) checkReached() {

@@ -101,28 +101,17 @@ func (b *Builder) addProxy(at Port, list []netip.Addr) {
 // leads past it.
 func (b *Builder) OnlyWay(from Port, side string) (only *Function, as Translating) {
 	past := false
-	seen := map[Port]bool{}
-	var visit func(p Port)
-	visit = func(p Port) {
-		w, ok := b.next[p]
-		if !ok || seen[w.to] {
-			return
-		}
-		seen[w.to] = true
-		if w.to.Name == "" {
+	b.walk(from, func(to Port, f *Function) []string {
+		if f == nil {
 			past = true
-			return
+			return nil
 		}
-		f := b.FindFunction(w.to.Owner)
-		if t, ok := f.Kind.(Translating); ok && w.to.Name == side {
+		if t, ok := f.Kind.(Translating); ok && to.Name == side {
 			only, as = f, t
-			return
+			return nil
 		}
-		for _, out := range f.Kind.Through(f, w.to.Name) {
-			visit(f.Port(out))
-		}
-	}
-	visit(from)
+		return f.Kind.Through(f, to.Name)
+	})
 	if past {
 		return nil, nil
 	}

@@ -163,14 +163,8 @@ func readServices(b *lower.Builder, f *lower.Function, spec *v1alpha1.LoadBalanc
 	for i := range spec.Virtual {
 		v := &spec.Virtual[i]
 		field := lower.Index(f.Path+".virtual", i)
-		name := string(v.Name)
-		if name == "" {
-			name = fmt.Sprintf("virtual-%d", i+1)
-		}
-		if first, ok := names[name]; ok {
-			b.Fail(f.Object, field+".name", name, "the name is taken by %s; services need names of their own", first)
-		}
-		names[name] = field
+		name := cmp.Or(string(v.Name), fmt.Sprintf("virtual-%d", i+1))
+		b.TakeName(names, f.Object, field, name, "services")
 		if s, ok := readService(b, f, field, f.Name+"/"+name, v); ok {
 			checkServices(b, f, field, list, s)
 			list = append(list, s)

@@ -115,10 +115,7 @@ func placeElements(b *lower.Builder, f *lower.Function, in elements) []*placed {
 	for i := range spec.Elements {
 		e := &spec.Elements[i]
 		path := lower.Index(f.Path+".elements", i)
-		if first, ok := taken[string(e.Name)]; ok {
-			b.Fail(f.Object, path+".name", string(e.Name), "the name is taken by %s; elements need names of their own", first)
-		}
-		taken[string(e.Name)] = path
+		b.TakeName(taken, f.Object, path, string(e.Name), "elements")
 		p := &placed{name: string(e.Name), kind: e.Kind, path: path}
 		p.Name = f.Name + "/" + p.name
 		if in.click != nil {

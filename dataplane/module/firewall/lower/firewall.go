@@ -2,6 +2,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -145,14 +146,8 @@ func firewallRules(b *lower.Builder, f *lower.Function, spec *v1alpha1.Firewall)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		field := lower.Index(f.Path+".rules", i)
-		name := string(r.Name)
-		if name == "" {
-			name = fmt.Sprintf("rule-%d", i+1)
-		}
-		if first, ok := names[name]; ok {
-			b.Fail(f.Object, field+".name", name, "the name is taken by %s; rules need names of their own", first)
-		}
-		names[name] = field
+		name := cmp.Or(string(r.Name), fmt.Sprintf("rule-%d", i+1))
+		b.TakeName(names, f.Object, field, name, "rules")
 		if len(r.State) > 0 && !spec.Stateful {
 			b.Fail(f.Object, field+".state", "", "only a stateful firewall knows states; set stateful: true, or leave state out")
 		}

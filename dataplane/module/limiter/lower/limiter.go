@@ -2,6 +2,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -70,14 +71,8 @@ func readLimits(b *lower.Builder, f *lower.Function, spec *v1alpha1.RateLimiter)
 	for i := range spec.Limits {
 		l := &spec.Limits[i]
 		field := lower.Index(f.Path+".limits", i)
-		name := string(l.Name)
-		if name == "" {
-			name = fmt.Sprintf("limit-%d", i+1)
-		}
-		if first, ok := names[name]; ok {
-			b.Fail(f.Object, field+".name", name, "the name is taken by %s; limits need names of their own", first)
-		}
-		names[name] = field
+		name := cmp.Or(string(l.Name), fmt.Sprintf("limit-%d", i+1))
+		b.TakeName(names, f.Object, field, name, "limits")
 		filter, ok := b.Filter(f.Object, field, &l.Match)
 		meter, read := readMeter(lower.At{Builder: b, Function: f, Path: field}, "", &l.Meter, f.Name+"/exceeded")
 		if !ok || !read {
