@@ -26,7 +26,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*wiring.Graph, finding.List
 	b.reach()
 	if !b.unlinked {
 		b.checkReached()
-		b.checkInterfaces()
+		b.come(Reached)
 		b.checkAddresses()
 	}
 	b.lowerInterfaces()

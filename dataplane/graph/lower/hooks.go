@@ -4,8 +4,10 @@ package lower
 type Phase int
 
 const (
+	// Reached is when it is known where packets come in, and which ports see the same addresses.
+	Reached Phase = iota
 	// Lowered is when all functions are lowered; what leaves them leads nowhere yet.
-	Lowered Phase = iota
+	Lowered
 	// Wired is when all outputs lead where they are linked to.
 	Wired
 	// Finished is when the interfaces know what they answer for.

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -49,19 +48,6 @@ func (b *Builder) resolveInterface(spec *v1alpha1.Interface, field string) {
 		i.Prefix = p
 	}
 	b.readAddresses(i)
-}
-
-// checkInterfaces finds prefixes that overlap though nothing translates between them.
-func (b *Builder) checkInterfaces() {
-	for n, i := range b.Interfaces {
-		for _, j := range b.Interfaces[:n] {
-			if i.Prefix.IsValid() && j.Prefix.IsValid() && i.Prefix.Overlaps(j.Prefix) &&
-				b.Sees(i, j.Port()) {
-				b.Fail(b.Object, i.Field+".address", string(i.Spec.Address),
-					"overlaps %s of interface %q, and no %s lies between them; give them prefixes of their own", j.Prefix, j.Name, strings.Join(translators, " or "))
-			}
-		}
-	}
 }
 
 // checkDevices finds interfaces that are bound to one device, which the engine opens once.

@@ -68,12 +68,6 @@ type Linked interface {
 	LinkedBy(f *Function, node string) (field string)
 }
 
-// translators are the words for functions that translate, for messages.
-var translators []string
-
-// Translator registers such a word.
-func Translator(word string) { translators = append(translators, word) }
-
 // kinds find what a function is; member is the field that says it.
 var kinds []func(*v1alpha1.FunctionKinds) (k Kind, member string)
 

@@ -41,7 +41,7 @@ type poolEntry struct {
 
 func init() {
 	lower.Register("napt", func(k *v1alpha1.FunctionKinds) *v1alpha1.NAPT { return k.NAPT }, func(s *v1alpha1.NAPT) lower.Kind { return &napt{spec: s} })
-	lower.Translator("NAPT")
+	lower.When(lower.Reached, checkInterfaces)
 	lower.When(lower.Wired, limitSubscribers)
 }
 

@@ -17,6 +17,18 @@ func (p *pooled) At() lower.Port { return p.outside }
 // Own: packets of hosts inside have these addresses.
 func (*pooled) Own() bool { return false }
 
+// checkInterfaces finds prefixes that overlap though no NAPT lies between them.
+func checkInterfaces(b *lower.Builder) {
+	for n, i := range b.Interfaces {
+		for _, j := range b.Interfaces[:n] {
+			if i.Prefix.IsValid() && j.Prefix.IsValid() && i.Prefix.Overlaps(j.Prefix) && b.Sees(i, j.Port()) {
+				b.Fail(b.Object, i.Field+".address", string(i.Spec.Address),
+					"overlaps %s of interface %q, and no NAPT lies between them; give them prefixes of their own", j.Prefix, j.Name)
+			}
+		}
+	}
+}
+
 // checkPoolEntry finds what no NAPT may translate to, wherever it is linked.
 func checkPoolEntry(b *lower.Builder, p *pooled, e poolEntry) {
 	if s, ok := rules.SpecialIn(e.Range); ok {
