@@ -16,7 +16,6 @@ type pkg struct {
 	Path        string
 	Imports     []string
 	TestImports []string // those of its tests, inside and outside
-	Deps        []string // through others, too
 }
 
 // moduleOf is the root folder of the module that has a folder.
@@ -39,16 +38,16 @@ func command(folder, name string, args ...string) ([]byte, error) {
 
 // list reads the packages of a module, with files that an overlay has (go help build); empty: none.
 func list(module, overlay string) ([]pkg, error) {
-	out, err := command(module, "go", "list", "-overlay="+overlay, "-json=ImportPath,Module,Imports,TestImports,XTestImports,Deps", "./...")
+	out, err := command(module, "go", "list", "-overlay="+overlay, "-json=ImportPath,Module,Imports,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
 	var packages []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			ImportPath                               string
-			Module                                   struct{ Path string }
-			Imports, TestImports, XTestImports, Deps []string
+			ImportPath                         string
+			Module                             struct{ Path string }
+			Imports, TestImports, XTestImports []string
 		}
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return packages, nil
@@ -68,7 +67,6 @@ func list(module, overlay string) ([]pkg, error) {
 			Path:        strings.TrimPrefix(p.ImportPath, p.Module.Path+"/"),
 			Imports:     own(p.Imports...),
 			TestImports: own(append(p.TestImports, p.XTestImports...)...),
-			Deps:        own(p.Deps...),
 		})
 	}
 }

@@ -3,9 +3,13 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,23 +22,38 @@ func root(t *testing.T) string {
 	return module
 }
 
-// planted are the module's packages with one more file.
-func planted(t *testing.T, module, path, text string) []pkg {
+// listed are the module's packages as they are, listed once.
+var listed = sync.OnceValues(func() ([]pkg, error) {
+	module, err := moduleOf(".")
+	if err != nil {
+		return nil, err
+	}
+	return list(module, "")
+})
+
+// planted are packages with one more file each at some paths, with the import of another package; empty: with none. Each case has a list of its
+// own, so that nothing is found because of another case's file.
+func planted(t *testing.T, packages []pkg, files map[string]string) []pkg {
 	t.Helper()
-	dir := t.TempDir()
-	file, overlay := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(module, path): file}})
-	if err != nil {
-		t.Fatal(err)
+	packages = slices.Clone(packages)
+	index := func(of string) int { return slices.IndexFunc(packages, func(p pkg) bool { return p.Path == of }) }
+	with := func(list []string, of string) []string {
+		list = append(slices.Clone(list), of)
+		slices.Sort(list)
+		return slices.Compact(list)
 	}
-	for name, content := range map[string][]byte{file: []byte(text), overlay: replace} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
+	for file, of := range files {
+		n := index(path.Dir(file))
+		switch {
+		case of == "" && n < 0:
+			packages = append(packages, pkg{Path: path.Dir(file)})
+		case n < 0 || index(of) < 0:
+			t.Fatalf("%s imports %q: one of the two is no package", file, of)
+		case strings.HasSuffix(file, "_test.go"):
+			packages[n].TestImports = with(packages[n].TestImports, of)
+		default:
+			packages[n].Imports = with(packages[n].Imports, of)
 		}
-	}
-	packages, err := list(module, overlay)
-	if err != nil {
-		t.Fatal(err)
 	}
 	return packages
 }
@@ -45,18 +64,18 @@ func TestImportsGoOneWayAndTheGraphInTheDocsIsCurrent(t *testing.T) {
 	}
 }
 
-// own is the path of this module of Go.
-const own = "github.com/sinter-nfv/sinter/"
-
 // wrong is a file with an import that it must not have, and what is said of it.
-type wrong struct{ path, text, want string }
+type wrong struct{ file, of, want string }
 
 // found tests that each wrong file is found.
 func found(t *testing.T, files map[string]wrong) {
-	module := root(t)
+	packages, err := listed()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, f := range files {
 		t.Run(name, func(t *testing.T) {
-			said := check(planted(t, module, f.path, f.text))
+			said := check(planted(t, packages, map[string]string{f.file: f.of}))
 			if !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, f.want) }) {
 				t.Errorf("found %q, want %q", said, f.want)
 			}
@@ -64,38 +83,85 @@ func found(t *testing.T, files map[string]wrong) {
 	}
 }
 
+// What is planted in lists is what Go itself lists when there are such files: this is seen once, for a file of each sort.
+func TestFilesOfEachSortAreListed(t *testing.T) {
+	module, dir := root(t), t.TempDir()
+	replace, imports := map[string]string{}, map[string]string{}
+	for n, f := range []struct{ file, name, of string }{
+		{"dataplane/load/planted.go", "load", "dataplane/control"},
+		{"dataplane/balance/planted_test.go", "balance", "controllers/scaling"},
+		{"dataplane/module/napt/rules/planted_test.go", "rules_test", "dataplane/module/limiter/rules/examples"},
+		{"elsewhere/planted.go", "elsewhere", ""},
+	} {
+		text := "package " + f.name + "\n"
+		if f.of != "" {
+			text += "\nimport _ \"github.com/sinter-nfv/sinter/" + f.of + "\"\n"
+		}
+		file := filepath.Join(dir, strconv.Itoa(n))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(module, f.file)], imports[f.file] = file, f.of
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := list(module, overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := listed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]pkg{}
+	for _, p := range all {
+		got[p.Path] = p
+	}
+	for _, want := range planted(t, packages, imports) {
+		if p := got[want.Path]; !reflect.DeepEqual(p, want) {
+			t.Errorf("Go lists %+v, want %+v", p, want)
+		}
+	}
+}
+
 func TestAPlantedWrongImportIsFound(t *testing.T) {
 	found(t, map[string]wrong{
 		"the data plane imports the operator": {
-			"dataplane/agent/planted.go", "package agent\n\nimport _ \"" + own + "controllers/scaling\"\n",
+			"dataplane/agent/planted.go", "controllers/scaling",
 			"dataplane/agent (data plane) imports controllers/scaling (operator): imports go from ",
 		},
 		"the API imports the compiler": {
-			"api/manifest/planted.go", "package manifest\n\nimport _ \"" + own + "dataplane/program\"\n",
+			"api/manifest/planted.go", "dataplane/program",
 			"api/manifest (api) imports dataplane/program (compiler): ",
 		},
 		"a leaf imports the API": {
-			"dataplane/shard/planted.go", "package shard\n\nimport _ \"" + own + "api/v1alpha1\"\n",
+			"dataplane/shard/planted.go", "api/v1alpha1",
 			"dataplane/shard (leaves) imports api/v1alpha1 (api): ",
 		},
 		"a test imports from above": {
-			"dataplane/balance/planted_test.go", "package balance\n\nimport _ \"" + own + "controllers/scaling\"\n",
+			"dataplane/balance/planted_test.go", "controllers/scaling",
 			"a test of dataplane/balance (data plane) imports controllers/scaling (operator): ",
 		},
 		"the operator meets the agent through a third": {
-			"dataplane/load/planted.go", "package load\n\nimport _ \"" + own + "dataplane/control\"\n",
+			"dataplane/load/planted.go", "dataplane/control",
 			"controllers/scaling depends on dataplane/control: the operator knows engines by what agents report",
 		},
 		"the compiler imports messages of the control socket": {
-			"dataplane/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/control/controlpb\"\n",
+			"dataplane/synth/planted.go", "dataplane/control/controlpb",
 			"dataplane/synth (compiler) imports dataplane/control/controlpb (data plane): ",
 		},
 		"the operator imports flow rules of devices": {
-			"controllers/compile/planted.go", "package compile\n\nimport _ \"" + own + "dataplane/control/flowspb\"\n",
+			"controllers/compile/planted.go", "dataplane/control/flowspb",
 			"controllers/compile depends on dataplane/control/flowspb: the operator knows engines by what agents report",
 		},
 		"a package without a room": {
-			"elsewhere/planted.go", "package elsewhere\n", "elsewhere is in no room",
+			"elsewhere/planted.go", "", "elsewhere is in no room",
 		},
 	})
 }
@@ -103,55 +169,55 @@ func TestAPlantedWrongImportIsFound(t *testing.T) {
 func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 	found(t, map[string]wrong{
 		"a module imports another one": {
-			"dataplane/module/napt/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/module/firewall/rules\"\n",
+			"dataplane/module/napt/rules/planted.go", "dataplane/module/firewall/rules",
 			"dataplane/module/napt/rules imports dataplane/module/firewall/rules: modules do not see each other",
 		},
 		"a test of a module imports another one": {
-			"dataplane/module/napt/rules/planted_test.go", "package rules_test\n\nimport _ \"" + own + "dataplane/module/limiter/rules/examples\"\n",
+			"dataplane/module/napt/rules/planted_test.go", "dataplane/module/limiter/rules/examples",
 			"dataplane/module/napt/rules imports dataplane/module/limiter/rules/examples: modules do not see each other",
 		},
 		"a test of a module imports the list of all": {
-			"dataplane/module/napt/rules/planted_test.go", "package rules_test\n\nimport _ \"" + own + "dataplane/module/all/rules\"\n",
+			"dataplane/module/napt/rules/planted_test.go", "dataplane/module/all/rules",
 			"dataplane/module/napt/rules imports dataplane/module/all/rules: modules do not see each other",
 		},
 		"rules import the chain": {
-			"dataplane/module/napt/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/graph\"\n",
+			"dataplane/module/napt/rules/planted.go", "dataplane/graph",
 			"dataplane/module/napt/rules depends on dataplane/graph: rules are of programs, not of chains",
 		},
 		"rules import the synthesizer's helpers": {
-			"dataplane/module/inspect/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/synth/trees\"\n",
+			"dataplane/module/inspect/rules/planted.go", "dataplane/synth/trees",
 			"dataplane/module/inspect/rules depends on dataplane/synth/trees: rules are of programs, not of chains",
 		},
 		"the oracle imports rules": {
-			"dataplane/interp/planted.go", "package interp\n\nimport _ \"" + own + "dataplane/module/napt/rules\"\n",
+			"dataplane/interp/planted.go", "dataplane/module/napt/rules",
 			"dataplane/interp depends on dataplane/module/napt/rules: the oracle shares no code with what it judges",
 		},
 		"a module's oracle imports its rules": {
-			"dataplane/module/limiter/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
+			"dataplane/module/limiter/oracle/planted.go", "dataplane/module/limiter/rules",
 			"dataplane/module/limiter/oracle depends on dataplane/module/limiter/rules: the oracle shares no code with what it judges",
 		},
 		"a module's oracle imports programs": {
-			"dataplane/module/firewall/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/program/programpb\"\n",
+			"dataplane/module/firewall/oracle/planted.go", "dataplane/program/programpb",
 			"dataplane/module/firewall/oracle depends on dataplane/program/programpb: the oracle shares no code with what it judges",
 		},
 		"a module's oracle imports the synthesizer's helpers": {
-			"dataplane/module/balancer/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/synth/trees\"\n",
+			"dataplane/module/balancer/oracle/planted.go", "dataplane/synth/trees",
 			"dataplane/module/balancer/oracle depends on dataplane/synth/trees: the oracle shares no code with what it judges",
 		},
 		"the oracle's framework imports rules": {
-			"dataplane/interp/pass/planted.go", "package pass\n\nimport _ \"" + own + "dataplane/program/rule\"\n",
+			"dataplane/interp/pass/planted.go", "dataplane/program/rule",
 			"dataplane/interp/pass depends on dataplane/program/rule: the oracle shares no code with what it judges",
 		},
 		"the synthesizer imports a module's oracle": {
-			"dataplane/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/inspect/oracle\"\n",
+			"dataplane/synth/planted.go", "dataplane/module/inspect/oracle",
 			"dataplane/synth depends on dataplane/module/inspect/oracle: the oracle shares no code with what it judges",
 		},
 		"rules import the oracle's helpers": {
-			"dataplane/module/monitor/rules/planted.go", "package rules\n\nimport _ \"" + own + "dataplane/interp/flow\"\n",
+			"dataplane/module/monitor/rules/planted.go", "dataplane/interp/flow",
 			"dataplane/module/monitor/rules depends on dataplane/interp/flow: rules are of programs, not of chains",
 		},
 		"a module's oracle imports another module's": {
-			"dataplane/module/monitor/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/inspect/oracle\"\n",
+			"dataplane/module/monitor/oracle/planted.go", "dataplane/module/inspect/oracle",
 			"dataplane/module/monitor/oracle imports dataplane/module/inspect/oracle: modules do not see each other",
 		},
 	})
@@ -160,27 +226,27 @@ func TestAModuleThatSeesMoreThanItMayIsFound(t *testing.T) {
 func TestAMeaningOnSetsThatSeesMoreThanItMayIsFound(t *testing.T) {
 	found(t, map[string]wrong{
 		"the synthesizer's framework imports the oracle's": {
-			"dataplane/synth/walk/planted.go", "package walk\n\nimport _ \"" + own + "dataplane/interp/pass\"\n",
+			"dataplane/synth/walk/planted.go", "dataplane/interp/pass",
 			"dataplane/synth/walk depends on dataplane/interp/pass: the oracle shares no code with what it judges",
 		},
 		"a module's meaning on sets imports its oracle": {
-			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/limiter/oracle\"\n",
+			"dataplane/module/limiter/synth/planted.go", "dataplane/module/limiter/oracle",
 			"dataplane/module/limiter/synth depends on dataplane/module/limiter/oracle: the oracle shares no code with what it judges",
 		},
 		"a module's oracle imports its meaning on sets": {
-			"dataplane/module/limiter/oracle/planted.go", "package oracle\n\nimport _ \"" + own + "dataplane/module/limiter/synth\"\n",
+			"dataplane/module/limiter/oracle/planted.go", "dataplane/module/limiter/synth",
 			"dataplane/module/limiter/oracle depends on dataplane/module/limiter/synth: the oracle shares no code with what it judges",
 		},
 		"a module's meaning on sets imports its rules": {
-			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/limiter/rules\"\n",
+			"dataplane/module/limiter/synth/planted.go", "dataplane/module/limiter/rules",
 			"dataplane/module/limiter/synth imports dataplane/module/limiter/rules: a meaning on sets is written with its framework, ",
 		},
 		"a module's meaning on sets imports another module's": {
-			"dataplane/module/monitor/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/module/inspect/synth\"\n",
+			"dataplane/module/monitor/synth/planted.go", "dataplane/module/inspect/synth",
 			"dataplane/module/monitor/synth imports dataplane/module/inspect/synth: modules do not see each other",
 		},
 		"a module's meaning on sets imports the synthesizer's boxes": {
-			"dataplane/module/limiter/synth/planted.go", "package synth\n\nimport _ \"" + own + "dataplane/synth/boxes\"\n",
+			"dataplane/module/limiter/synth/planted.go", "dataplane/synth/boxes",
 			"dataplane/module/limiter/synth imports dataplane/synth/boxes: a meaning on sets is written with its framework, ",
 		},
 	})
@@ -190,28 +256,28 @@ func TestALoweringThatSeesMoreThanItMayIsFound(t *testing.T) {
 	const lowered, read = "a chain is lowered before anybody synthesizes or runs it", "who reads a graph knows its elements, and not how they came there"
 	files := map[string]wrong{
 		"a module's lowering imports another module's": {
-			"dataplane/module/monitor/lower/planted.go", "package lower\n\nimport _ \"" + own + "dataplane/module/limiter/lower\"\n",
+			"dataplane/module/monitor/lower/planted.go", "dataplane/module/limiter/lower",
 			"dataplane/module/monitor/lower imports dataplane/module/limiter/lower: modules do not see each other",
 		},
 	}
-	plant := func(who, name, of, want string) {
-		files[who+" imports "+of] = wrong{who + "/planted.go", "package " + name + "\n\nimport _ \"" + own + of + "\"\n", want}
+	plant := func(who, of, want string) {
+		files[who+" imports "+of] = wrong{who + "/planted.go", of, want}
 	}
 	for _, of := range []string{
 		"dataplane/interp/flow", "dataplane/module/limiter/rules", "dataplane/program/programpb", "dataplane/synth/boxes",
 	} { // of an oracle Go itself says that it goes round
-		plant("dataplane/module/limiter/lower", "lower", of, "dataplane/module/limiter/lower depends on "+of+": "+lowered)
+		plant("dataplane/module/limiter/lower", of, "dataplane/module/limiter/lower depends on "+of+": "+lowered)
 	}
-	plant("dataplane/graph/lower", "lower", "dataplane/program", "dataplane/graph/lower depends on dataplane/program: "+lowered)
-	plant("dataplane/module/limiter/rules", "rules", "dataplane/module/limiter/lower",
+	plant("dataplane/graph/lower", "dataplane/program", "dataplane/graph/lower depends on dataplane/program: "+lowered)
+	plant("dataplane/module/limiter/rules", "dataplane/module/limiter/lower",
 		"dataplane/module/limiter/rules depends on dataplane/module/limiter/lower: rules are of programs, not of chains")
-	for _, w := range [][3]string{
-		{"dataplane/module/limiter/oracle", "oracle", "dataplane/graph/lower"},
-		{"dataplane/interp", "interp", "dataplane/graph/placement"},
-		{"dataplane/synth", "synth", "dataplane/module/all/lower"},
-		{"dataplane/module/limiter/oracle", "oracle", "dataplane/module/limiter/lower"},
+	for _, w := range [][2]string{
+		{"dataplane/module/limiter/oracle", "dataplane/graph/lower"},
+		{"dataplane/interp", "dataplane/graph/placement"},
+		{"dataplane/synth", "dataplane/module/all/lower"},
+		{"dataplane/module/limiter/oracle", "dataplane/module/limiter/lower"},
 	} {
-		plant(w[0], w[1], w[2], w[0]+" imports "+w[2]+": "+read)
+		plant(w[0], w[1], w[0]+" imports "+w[1]+": "+read)
 	}
 	found(t, files)
 }

@@ -139,10 +139,33 @@ func module(path string) string {
 	return name
 }
 
+// dependencies tells the packages on which one depends, also through others.
+func dependencies(packages []pkg) func(path string) []string {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.Path] = p.Imports
+	}
+	return func(path string) []string {
+		var all []string
+		for next := imports[path]; len(next) > 0; {
+			var further []string
+			for _, i := range next {
+				if !slices.Contains(all, i) {
+					all, further = append(all, i), append(further, imports[i]...)
+				}
+			}
+			next = further
+		}
+		slices.Sort(all)
+		return all
+	}
+}
+
 // check gives a line for each import that is not as it should be.
 func check(packages []pkg) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	depend := dependencies(packages)
 	for _, p := range packages {
 		own := level(p.Path)
 		if own < 0 {
@@ -185,7 +208,7 @@ func check(packages []pkg) []string {
 			if !in(a.who, p.Path) {
 				continue
 			}
-			for _, d := range p.Deps {
+			for _, d := range depend(p.Path) {
 				if in(a.of, d) {
 					say("%s depends on %s: %s", p.Path, d, a.why)
 				}
