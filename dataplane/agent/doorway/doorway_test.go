@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -366,5 +367,24 @@ func TestStrangersCauseFewLines(t *testing.T) {
 	}
 	if write, left := l.Next(now.Add(logEvery)); !write || left != 1000-logBurst {
 		t.Errorf("after a while: %v, %d left out; want a line, and %d", write, left, 1000-logBurst)
+	}
+}
+
+// With SO_REUSEPORT another agent of the same user could listen at the port, too, and would get some of the connections.
+func TestASecondListenerAtAPortIsRefused(t *testing.T) {
+	for _, tt := range []struct{ first, second string }{
+		{"127.0.0.1", "127.0.0.1"}, {"[::1]", "[::1]"}, {"[::]", "[::]"}, {"[::]", "127.0.0.1"}, {"127.0.0.1", ""},
+	} {
+		_, port, err := net.SplitHostPort(openAt(t, tt.first+":0", roomy).Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Listen(t.Context(), tt.second+":"+port, nil)
+		if err == nil {
+			_ = second.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), ":"+port+": ") {
+			t.Errorf("at %s beside %s: %v, want an error that the address is in use, with the port %s", tt.second, tt.first, err, port)
+		}
 	}
 }

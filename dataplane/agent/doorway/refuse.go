@@ -79,8 +79,11 @@ func (s *steered) steer(sources []netip.Addr) error {
 	return control(s.socket, func(fd int) error { return attach(fd, code) })
 }
 
-// listen opens a socket of a group at an address. A group begins with its first socket, which gets all connections until it is steered. A socket of
-// Multipath TCP, which is Go's default, takes no program.
+// listen opens a socket of a group at an address. A group begins with its first socket, which gets all
+// connections until it is steered. That one has its program before it is bound: so it joins no other group, and
+// the kernel refuses it a port at which others listen, also another agent's sockets with SO_REUSEPORT
+// (inet_csk_bind_conflict in Linux). Of agents that begin at once, too, one at most gets the port: the kernel
+// looks again as they begin to listen. A socket of Multipath TCP, which is Go's default, takes no program.
 func listen(ctx context.Context, address string, waiting int) (*net.TCPListener, syscall.RawConn, error) {
 	var c net.ListenConfig
 	c.SetMultipathTCP(false)
