@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ColorAwareApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKeyRef"):
 		return &apiv1alpha1.ConfigMapKeyRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConnectionLimiter"):
+		return &apiv1alpha1.ConnectionLimiterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoreShards"):
 		return &apiv1alpha1.CoreShardsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoreStatus"):

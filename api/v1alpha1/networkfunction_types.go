@@ -65,7 +65,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, inspect, elements, click"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -91,6 +91,10 @@ type FunctionKinds struct {
 	// RateLimiter limits rates by token buckets.
 	// +optional
 	RateLimiter *RateLimiter `json:"rateLimiter,omitempty"`
+
+	// ConnectionLimiter bounds the connections of each host.
+	// +optional
+	ConnectionLimiter *ConnectionLimiter `json:"connectionLimiter,omitempty"`
 
 	// LoadBalancer spreads flows over backends.
 	// +optional
@@ -126,6 +130,7 @@ func (f *FunctionKinds) Kind() string {
 		{"napt", f.NAPT != nil},
 		{"monitor", f.Monitor != nil},
 		{"rateLimiter", f.RateLimiter != nil},
+		{"connectionLimiter", f.ConnectionLimiter != nil},
 		{"loadBalancer", f.LoadBalancer != nil},
 		{"inspect", f.Inspect != nil},
 		{"elements", f.Elements != nil},

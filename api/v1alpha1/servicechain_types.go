@@ -270,7 +270,7 @@ type Neighbor struct {
 }
 
 // Function is a network function of the chain: written here, or by reference.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click), has(self.functionRef)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, inspect, elements, click, functionRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click), has(self.functionRef)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef"
 type Function struct {
 	// Name of the function, unique among interfaces and functions.
 	// +required

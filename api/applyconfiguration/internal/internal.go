@@ -402,6 +402,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionLimiter
+  map:
+    fields:
+    - name: maxConnections
+      type:
+        scalar: numeric
+      default: 1000000
+    - name: maxPerHost
+      type:
+        scalar: numeric
+    - name: prefixLength
+      type:
+        scalar: numeric
+      default: 32
+    - name: timeouts
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TrackingTimeouts
+      default: {}
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.CoreShards
   map:
     fields:
@@ -665,6 +683,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: click
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
+    - name: connectionLimiter
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionLimiter
     - name: elements
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Elements
@@ -1490,6 +1511,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: click
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
+    - name: connectionLimiter
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionLimiter
     - name: elements
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Elements

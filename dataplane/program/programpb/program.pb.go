@@ -1507,6 +1507,7 @@ type Op struct {
 	//	*Op_Add
 	//	*Op_TranslateError
 	//	*Op_Inspect
+	//	*Op_Connect
 	//	*Op_Observe
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
@@ -1658,6 +1659,15 @@ func (x *Op) GetInspect() *Inspect {
 	return nil
 }
 
+func (x *Op) GetConnect() *Connect {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Connect); ok {
+			return x.Connect
+		}
+	}
+	return nil
+}
+
 func (x *Op) GetObserve() uint32 {
 	if x != nil {
 		if x, ok := x.Op.(*Op_Observe); ok {
@@ -1719,6 +1729,10 @@ type Op_Inspect struct {
 	Inspect *Inspect `protobuf:"bytes,64,opt,name=inspect,proto3,oneof"` // matches the payload with the rules of an inspector
 }
 
+type Op_Connect struct {
+	Connect *Connect `protobuf:"bytes,65,opt,name=connect,proto3,oneof"` // finds or makes the connection of a host
+}
+
 type Op_Observe struct {
 	Observe uint32 `protobuf:"varint,62,opt,name=observe,proto3,oneof"` // observation: the packet is counted as it is here
 }
@@ -1746,6 +1760,8 @@ func (*Op_Add) isOp_Op() {}
 func (*Op_TranslateError) isOp_Op() {}
 
 func (*Op_Inspect) isOp_Op() {}
+
+func (*Op_Connect) isOp_Op() {}
 
 func (*Op_Observe) isOp_Op() {}
 
@@ -1890,7 +1906,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -1983,7 +1999,7 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\x90\x04\n" +
+	"\x06reason\"\xc8\x04\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -1996,7 +2012,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admit\x12/\n" +
 	"\x03add\x184 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03add\x12L\n" +
 	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateError\x126\n" +
-	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspect\x12\x1a\n" +
+	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspect\x126\n" +
+	"\aconnect\x18A \x01(\v2\x1a.sinter.program.v1.ConnectH\x00R\aconnect\x12\x1a\n" +
 	"\aobserve\x18> \x01(\rH\x00R\aobserveB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
@@ -2123,6 +2140,7 @@ var file_program_proto_goTypes = []any{
 	(*Admit)(nil),            // 25: sinter.program.v1.Admit
 	(*TranslateError)(nil),   // 26: sinter.program.v1.TranslateError
 	(*Inspect)(nil),          // 27: sinter.program.v1.Inspect
+	(*Connect)(nil),          // 28: sinter.program.v1.Connect
 }
 var file_program_proto_depIdxs = []int32{
 	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -2154,13 +2172,14 @@ var file_program_proto_depIdxs = []int32{
 	18, // 26: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
 	26, // 27: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
 	27, // 28: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	0,  // 29: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 30: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	28, // 29: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
+	0,  // 30: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	3,  // 31: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -2168,6 +2187,7 @@ func file_program_proto_init() {
 	if File_program_proto != nil {
 		return
 	}
+	file_connlimit_proto_init()
 	file_inspect_proto_init()
 	file_monitor_proto_init()
 	file_state_proto_init()
@@ -2199,6 +2219,7 @@ func file_program_proto_init() {
 		(*Op_Add)(nil),
 		(*Op_TranslateError)(nil),
 		(*Op_Inspect)(nil),
+		(*Op_Connect)(nil),
 		(*Op_Observe)(nil),
 	}
 	type x struct{}

@@ -75,23 +75,24 @@ func (Dependence) EnumDescriptor() ([]byte, []int) {
 
 // StateTable is the state of one NAPT that writes last (SNF, Property 1), or of what another kind of state is for.
 type StateTable struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the NAPT node: live state is kept over a swap by this name
-	Pool          []*AddressRange        `protobuf:"bytes,2,rep,name=pool,proto3" json:"pool,omitempty"`
-	PortMin       uint32                 `protobuf:"varint,3,opt,name=port_min,json=portMin,proto3" json:"port_min,omitempty"`
-	PortMax       uint32                 `protobuf:"varint,4,opt,name=port_max,json=portMax,proto3" json:"port_max,omitempty"`
-	MaxSessions   uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	Mapping       Dependence             `protobuf:"varint,6,opt,name=mapping,proto3,enum=sinter.program.v1.Dependence" json:"mapping,omitempty"`     // which sessions share an outside address and port (RFC 4787 section 4.1)
-	Filtering     Dependence             `protobuf:"varint,7,opt,name=filtering,proto3,enum=sinter.program.v1.Dependence" json:"filtering,omitempty"` // who may begin a session from outside (section 5); depends on no less than mapping
-	Reserved      []*ReservedPorts       `protobuf:"bytes,8,rep,name=reserved,proto3" json:"reserved,omitempty"`                                      // of the pool, that are never chosen
-	PortRestMs    uint32                 `protobuf:"varint,9,opt,name=port_rest_ms,json=portRestMs,proto3" json:"port_rest_ms,omitempty"`             // for how long an outside port rests before it is used again; a week at most
-	Paired        bool                   `protobuf:"varint,10,opt,name=paired,proto3" json:"paired,omitempty"`                                        // all sessions of an inside address have one outside address (RFC 4787 REQ-2)
-	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                           // its entries are buckets
-	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                     // its entries are sessions
-	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                     // its entries are flows that firewalls follow
-	Inspector     *Inspector             `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"`                                   // its entries are directions of TCP connections
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the NAPT node: live state is kept over a swap by this name
+	Pool            []*AddressRange        `protobuf:"bytes,2,rep,name=pool,proto3" json:"pool,omitempty"`
+	PortMin         uint32                 `protobuf:"varint,3,opt,name=port_min,json=portMin,proto3" json:"port_min,omitempty"`
+	PortMax         uint32                 `protobuf:"varint,4,opt,name=port_max,json=portMax,proto3" json:"port_max,omitempty"`
+	MaxSessions     uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	Mapping         Dependence             `protobuf:"varint,6,opt,name=mapping,proto3,enum=sinter.program.v1.Dependence" json:"mapping,omitempty"`      // which sessions share an outside address and port (RFC 4787 section 4.1)
+	Filtering       Dependence             `protobuf:"varint,7,opt,name=filtering,proto3,enum=sinter.program.v1.Dependence" json:"filtering,omitempty"`  // who may begin a session from outside (section 5); depends on no less than mapping
+	Reserved        []*ReservedPorts       `protobuf:"bytes,8,rep,name=reserved,proto3" json:"reserved,omitempty"`                                       // of the pool, that are never chosen
+	PortRestMs      uint32                 `protobuf:"varint,9,opt,name=port_rest_ms,json=portRestMs,proto3" json:"port_rest_ms,omitempty"`              // for how long an outside port rests before it is used again; a week at most
+	Paired          bool                   `protobuf:"varint,10,opt,name=paired,proto3" json:"paired,omitempty"`                                         // all sessions of an inside address have one outside address (RFC 4787 REQ-2)
+	Meter           *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                            // its entries are buckets
+	Balancer        *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                      // its entries are sessions
+	Tracking        *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                      // its entries are flows that firewalls follow
+	Inspector       *Inspector             `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"`                                    // its entries are directions of TCP connections
+	ConnectionLimit *ConnectionLimit       `protobuf:"bytes,65,opt,name=connection_limit,json=connectionLimit,proto3" json:"connection_limit,omitempty"` // its entries are connections of hosts
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *StateTable) Reset() {
@@ -218,6 +219,13 @@ func (x *StateTable) GetTracking() *Tracking {
 func (x *StateTable) GetInspector() *Inspector {
 	if x != nil {
 		return x.Inspector
+	}
+	return nil
+}
+
+func (x *StateTable) GetConnectionLimit() *ConnectionLimit {
+	if x != nil {
+		return x.ConnectionLimit
 	}
 	return nil
 }
@@ -630,7 +638,7 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xfa\x04\n" +
+	"\vstate.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xc9\x05\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -648,7 +656,8 @@ const file_state_proto_rawDesc = "" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\x12:\n" +
-	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\"8\n" +
+	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\x12M\n" +
+	"\x10connection_limit\x18A \x01(\v2\".sinter.program.v1.ConnectionLimitR\x0fconnectionLimit\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\x99\x02\n" +
@@ -710,19 +719,20 @@ func file_state_proto_rawDescGZIP() []byte {
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_state_proto_goTypes = []any{
-	(Dependence)(0),       // 0: sinter.program.v1.Dependence
-	(*StateTable)(nil),    // 1: sinter.program.v1.StateTable
-	(*AddressRange)(nil),  // 2: sinter.program.v1.AddressRange
-	(*Run)(nil),           // 3: sinter.program.v1.Run
-	(*TableStats)(nil),    // 4: sinter.program.v1.TableStats
-	(*Session)(nil),       // 5: sinter.program.v1.Session
-	(*ReservedPorts)(nil), // 6: sinter.program.v1.ReservedPorts
-	(*Meter)(nil),         // 7: sinter.program.v1.Meter
-	(*Balancer)(nil),      // 8: sinter.program.v1.Balancer
-	(*Tracking)(nil),      // 9: sinter.program.v1.Tracking
-	(*Inspector)(nil),     // 10: sinter.program.v1.Inspector
-	(*MeterStats)(nil),    // 11: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),  // 12: sinter.program.v1.InspectStats
+	(Dependence)(0),         // 0: sinter.program.v1.Dependence
+	(*StateTable)(nil),      // 1: sinter.program.v1.StateTable
+	(*AddressRange)(nil),    // 2: sinter.program.v1.AddressRange
+	(*Run)(nil),             // 3: sinter.program.v1.Run
+	(*TableStats)(nil),      // 4: sinter.program.v1.TableStats
+	(*Session)(nil),         // 5: sinter.program.v1.Session
+	(*ReservedPorts)(nil),   // 6: sinter.program.v1.ReservedPorts
+	(*Meter)(nil),           // 7: sinter.program.v1.Meter
+	(*Balancer)(nil),        // 8: sinter.program.v1.Balancer
+	(*Tracking)(nil),        // 9: sinter.program.v1.Tracking
+	(*Inspector)(nil),       // 10: sinter.program.v1.Inspector
+	(*ConnectionLimit)(nil), // 11: sinter.program.v1.ConnectionLimit
+	(*MeterStats)(nil),      // 12: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),    // 13: sinter.program.v1.InspectStats
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
@@ -733,13 +743,14 @@ var file_state_proto_depIdxs = []int32{
 	8,  // 5: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
 	9,  // 6: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
 	10, // 7: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
-	11, // 8: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	12, // 9: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 8: sinter.program.v1.StateTable.connection_limit:type_name -> sinter.program.v1.ConnectionLimit
+	12, // 9: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	13, // 10: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -748,6 +759,7 @@ func file_state_proto_init() {
 		return
 	}
 	file_balancer_proto_init()
+	file_connlimit_proto_init()
 	file_inspect_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()

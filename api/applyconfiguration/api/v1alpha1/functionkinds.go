@@ -21,6 +21,8 @@ type FunctionKindsApplyConfiguration struct {
 	Monitor *MonitorApplyConfiguration `json:"monitor,omitempty"`
 	// RateLimiter limits rates by token buckets.
 	RateLimiter *RateLimiterApplyConfiguration `json:"rateLimiter,omitempty"`
+	// ConnectionLimiter bounds the connections of each host.
+	ConnectionLimiter *ConnectionLimiterApplyConfiguration `json:"connectionLimiter,omitempty"`
 	// LoadBalancer spreads flows over backends.
 	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
 	// Inspect looks into packets, and drops, marks or counts those that match.
@@ -75,6 +77,14 @@ func (b *FunctionKindsApplyConfiguration) WithMonitor(value *MonitorApplyConfigu
 // If called multiple times, the RateLimiter field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithRateLimiter(value *RateLimiterApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.RateLimiter = value
+	return b
+}
+
+// WithConnectionLimiter sets the ConnectionLimiter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ConnectionLimiter field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithConnectionLimiter(value *ConnectionLimiterApplyConfiguration) *FunctionKindsApplyConfiguration {
+	b.ConnectionLimiter = value
 	return b
 }
 

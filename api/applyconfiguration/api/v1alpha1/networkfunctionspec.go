@@ -60,6 +60,14 @@ func (b *NetworkFunctionSpecApplyConfiguration) WithRateLimiter(value *RateLimit
 	return b
 }
 
+// WithConnectionLimiter sets the ConnectionLimiter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ConnectionLimiter field is set to the value of the last call.
+func (b *NetworkFunctionSpecApplyConfiguration) WithConnectionLimiter(value *ConnectionLimiterApplyConfiguration) *NetworkFunctionSpecApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.ConnectionLimiter = value
+	return b
+}
+
 // WithLoadBalancer sets the LoadBalancer field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the LoadBalancer field is set to the value of the last call.
