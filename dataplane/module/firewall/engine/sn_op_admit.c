@@ -57,7 +57,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	x->keep = false; /* a flow's first packet is often its last */
 	if (x->warm_up)
 		return sn_done();
-	if (!sn_track_flow(p, &flow))
+	if (!sn_followed_flow(p, &flow))
 		return sn_drop(a->full);
 	shard = sn_flow_shard_in(x->state, a->table, &flow, a->from_outside);
 	if (unlikely(!x->partition->owned[shard]))
@@ -80,7 +80,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	const struct admit *a = admit_of(look->program, op);
 	struct sn_flow flow;
 
-	if (!sn_track_flow(p, &flow))
+	if (!sn_followed_flow(p, &flow))
 		return sn_done();
 	return sn_hand_over_to(sn_flow_shard_in(look->state, a->table, &flow, a->from_outside));
 }

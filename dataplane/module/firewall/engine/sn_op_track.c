@@ -74,7 +74,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
 {
 	*quoted = false;
-	if (likely(sn_track_flow(p, flow)))
+	if (likely(sn_followed_flow(p, flow)))
 		return true;
 	if (p->frag != SN_FRAG_WHOLE || !sn_icmp_quote(p) || p->dst != p->quote.src)
 		return false;
@@ -112,13 +112,13 @@ static enum state state_of(const struct sn_execution *x, const struct track *t, 
 			   const struct sn_session *s, bool quoted, bool is_return)
 {
 	if (quoted)
-		return s && sn_track_fits(s, p->quote.icmp_type, is_return) ? RELATED : INVALID;
+		return s && sn_followed_fits(s, p->quote.icmp_type, is_return) ? RELATED : INVALID;
 	if (!s)
 		return t->opens ? NEW : INVALID;
 	if (unlikely(begins_again(x, t, s)))
 		return NEW;
-	return sn_track_fits(s, p->icmp_type, is_return) && fits_window(x, p, s, is_return) ? ESTABLISHED
-											    : INVALID;
+	return sn_followed_fits(s, p->icmp_type, is_return) && fits_window(x, p, s, is_return) ? ESTABLISHED
+											       : INVALID;
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

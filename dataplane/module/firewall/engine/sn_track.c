@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "sn_session_impl.h"
+#include "sn_followed.h"
 #include "sn_track.h"
 
 #define FLOWS_MAX     (1u << 24)
@@ -103,18 +103,12 @@ static uint32_t openings_of(const struct sn_state_table *t)
 	return ((const struct track_config *)t->config.own)->openings;
 }
 
-/*
- * Before a NAPT all flows of one port of a host are of one shard: an eighth of all may be. Where addresses
- * tell the shard, all may be. Memory costs only what is used of it.
- */
 static int table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
 		      struct sn_shard_size *size)
 {
-	uint32_t max = table->config.max_entries, entries = max / 8 + 1024;
+	uint32_t entries = sn_followed_entries(table, partitioning);
 	size_t ring = openings_of(table) * sizeof(struct opening);
 
-	if (partitioning->by == SN_PARTITION_BY_ADDRESS || entries > max)
-		entries = max;
 	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, ring, 0, 0};
 	return 0;
 }
@@ -129,105 +123,6 @@ static void shard_init(const struct sn_state_table *table, struct sn_state_shard
 }
 
 /* ---- an entry ---- */
-
-static struct sn_flow flow_of(const struct sn_session *s)
-{
-	return (struct sn_flow){s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
-}
-
-static uint64_t hash_flow(const struct sn_state *state, uint32_t owner, const struct sn_flow *f)
-{
-	struct sn_flow_ends e = sn_flow_ends(f);
-
-	return sn_hash2(e.low | (uint64_t)owner << 48, e.high << 8 | f->proto, state->seed);
-}
-
-static uint64_t hash(const struct sn_state *state, const struct sn_entry *e)
-{
-	struct sn_flow f = flow_of(session_of(e));
-
-	return hash_flow(state, e->owner, &f);
-}
-
-/* The flow of a packet from the side that began, or from the other one. */
-static bool is_along(const struct sn_session *s, const struct sn_flow *f, bool from_outside)
-{
-	return s->entry.own_bit == from_outside && s->inside_addr == f->src && s->remote_addr == f->dst &&
-	       s->inside_port == f->sport && s->remote_port == f->dport;
-}
-
-static bool is_against(const struct sn_session *s, const struct sn_flow *f, bool from_outside)
-{
-	return s->entry.own_bit != from_outside && s->inside_addr == f->dst && s->remote_addr == f->src &&
-	       s->inside_port == f->dport && s->remote_port == f->sport;
-}
-
-static struct sn_session *find(const struct sn_state_shard *sh, uint32_t owner, const struct sn_flow *f,
-			       bool from_outside, uint64_t hash)
-{
-	for (uint32_t tier = 0; tier < TIERS; tier++) {
-		for (uint32_t i = first_of(sh, tier, hash); i > 0; i = at_index(sh, i)->hash_next) {
-			struct sn_session *s = (struct sn_session *)at_index(sh, i);
-
-			if ((is_along(s, f, from_outside) || is_against(s, f, from_outside)) &&
-			    s->proto == f->proto && s->entry.owner == owner)
-				return s;
-		}
-	}
-	return NULL;
-}
-
-static bool is_there(const struct sn_state *state, const struct sn_state_table *t,
-		     const struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now)
-{
-	struct sn_flow f = flow_of(session_of(e));
-
-	(void)now;
-	return find(sh, t->owner, &f, e->own_bit, hash_flow(state, t->owner, &f)) != NULL;
-}
-
-static uint32_t place(const struct sn_state *state, const struct sn_state_table *t, const struct sn_entry *e)
-{
-	struct sn_flow f = flow_of(session_of(e));
-
-	return sn_flow_table_shard(state, t, &f, e->own_bit);
-}
-
-static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
-			  const struct sn_entry *e)
-{
-	const struct sn_session *s = session_of(e);
-
-	if ((s->outside_addr != s->inside_addr && !(s->seen & SN_SEEN_CHECKED)) ||
-	    s->outside_port != s->inside_port)
-		return "it is translated, which flows that are followed are not";
-	if (!sn_has_ports(s->proto) && (s->inside_port || s->remote_port))
-		return "its protocol has no ports, but it has";
-	if (((e->shard ^ place(state, table, e)) & table->mask) != 0)
-		return "its flow is another shard's";
-	return NULL;
-}
-
-static int report(const struct sn_entry_info *info, struct sn_arena *arena,
-		  Sinter__Program__V1__Session *session)
-{
-	static char opening[] = "opening", established[] = "established", closing[] = "closing",
-		    open[] = "open";
-	const struct sn_session *s = session_of(&info->line.entry);
-
-	(void)arena;
-	session->proto = s->proto;
-	session->inside_address = s->inside_addr;
-	session->remote_address = s->remote_addr;
-	session->inside_port = s->inside_port;
-	session->remote_port = s->remote_port;
-	session->from_outside = s->entry.own_bit;
-	session->state = s->proto != SN_TCP	     ? open
-			 : s->seen & SN_SEEN_CLOSING ? closing
-			 : is_established(s->seen)   ? established
-						     : opening;
-	return 0;
-}
 
 /* Of a flow that is checked, numbers lie where others have acknowledgments and windows. */
 static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
@@ -282,58 +177,29 @@ const struct sn_state_kind sn_track = {
 	.shard_size = sizeof(struct track_shard),
 	.table_init = table_init,
 	.shard_init = shard_init,
-	.hash = hash,
+	.hash = sn_followed_hash,
 	.quota_class = sn_session_quota_class,
 	.timeout = sn_session_timeout,
-	.place = place,
-	.misfit = misfit,
-	.is_taken = is_there,
+	.place = sn_followed_place,
+	.misfit = sn_followed_misfit,
+	.is_taken = sn_followed_is_there,
 	.victim = sn_session_victim,
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,
 	.pack = pack,
 	.unpack = unpack,
 	.release = release,
-	.report = report,
+	.report = sn_followed_report,
 };
 SN_STATE_KIND(sn_track)
 
 /* ---- the packet path ---- */
 
-bool sn_track_flow(const struct sn_pkt *p, struct sn_flow *flow)
-{
-	*flow = (struct sn_flow){p->src, p->dst, 0, 0, p->proto};
-	if (unlikely(p->frag != SN_FRAG_WHOLE))
-		return false;
-	if (likely(p->proto == SN_TCP || p->proto == SN_UDP)) {
-		flow->sport = (uint16_t)p->sport;
-		flow->dport = (uint16_t)p->dport;
-		return p->sport != SN_PORT_ABSENT;
-	}
-	if (p->proto != SN_ICMP)
-		return true;
-	if (sn_is_query(p->icmp_type))
-		flow->sport = p->id;
-	else
-		flow->dport = p->id;
-	return sn_is_query(p->icmp_type) || sn_is_query_reply(p->icmp_type);
-}
-
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
 				 const struct sn_flow *f, bool from_outside, uint64_t now, bool *is_return)
 {
-	struct sn_state_table *t = partition->state->tables[table];
-	struct sn_state_shard *sh = shard_at(t, shard & t->mask);
-	struct sn_session *s = find(sh, t->owner, f, from_outside, hash_flow(partition->state, t->owner, f));
-
-	if (!s)
-		return NULL;
-	if (unlikely(!sn_entry_live(&s->entry, now))) {
-		sn_entry_expire(partition, t, sh, &s->entry);
-		return NULL;
-	}
-	*is_return = s->entry.own_bit != from_outside;
-	return s;
+	return followed_find(partition, partition->state->tables[table], shard, f, from_outside, now,
+			     is_return);
 }
 
 static bool is_half_open(const struct sn_session *s)
@@ -374,20 +240,11 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 		sh->cold->exhausted++;
 		return NULL;
 	}
-	s = session_begin(partition->state, sh, t->owner, shard, f->proto, class, now);
-	s->entry.own_bit = from_outside;
-	s->inside_addr = s->outside_addr = f->src;
-	s->inside_port = s->outside_port = f->sport;
-	s->remote_addr = f->dst;
-	s->remote_port = f->dport;
-	memset(s->ack, 0, sizeof(s->ack));
-	memset(s->window, 0, sizeof(s->window));
-	entry_settle(partition, t, sh, &s->entry, class, hash_flow(partition->state, t->owner, f));
+	s = followed_begin(partition, t, shard, f, from_outside, now);
 	if (unlikely(place != NULL)) {
 		*place = (struct opening){index_of(sh, &s->entry), s->entry.generation};
 		((struct track_shard *)sh)->begun++;
 	}
-	sh->created++;
 	return s;
 }
 

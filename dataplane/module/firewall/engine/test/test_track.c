@@ -451,11 +451,11 @@ static void requests_come_from_the_side_that_began(void **state)
 	struct sn_session ping = {.proto = SN_ICMP}, gre = {.proto = 47};
 
 	(void)state;
-	assert_true(sn_track_fits(&ping, SN_ICMP_ECHO_REQUEST, false));
-	assert_false(sn_track_fits(&ping, SN_ICMP_ECHO_REQUEST, true));
-	assert_true(sn_track_fits(&ping, SN_ICMP_TIMESTAMP_REPLY, true));
-	assert_false(sn_track_fits(&ping, SN_ICMP_ECHO_REPLY, false));
-	assert_true(sn_track_fits(&gre, SN_BYTE_ABSENT, true));
+	assert_true(sn_followed_fits(&ping, SN_ICMP_ECHO_REQUEST, false));
+	assert_false(sn_followed_fits(&ping, SN_ICMP_ECHO_REQUEST, true));
+	assert_true(sn_followed_fits(&ping, SN_ICMP_TIMESTAMP_REPLY, true));
+	assert_false(sn_followed_fits(&ping, SN_ICMP_ECHO_REPLY, false));
+	assert_true(sn_followed_fits(&gre, SN_BYTE_ABSENT, true));
 }
 
 int main(void)
