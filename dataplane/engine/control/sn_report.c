@@ -222,6 +222,7 @@ static int report_heaviest(const struct sn_program *program, uint32_t set, struc
 	uint32_t n = sn_subscribers_heaviest(subscribers, set, heaviest, SN_HEAVIEST, &to->subscribers);
 
 	to->name = program->subscribers[set].name;
+	to->connections = program->subscribers[set].max_ports == 0;
 	to->heaviest = SN_NEW_ARRAY(arena, Sinter__Program__V1__Subscriber,
 				    sinter__program__v1__subscriber__init, n);
 	if (to->heaviest == NULL)

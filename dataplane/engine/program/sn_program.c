@@ -155,6 +155,7 @@ static int build_table(struct sn_builder *b, struct sn_table_config *to, const t
 	if (!to->kind)
 		return sn_build_fail(b, "it is of several kinds, want one");
 	to->max_entries = from->max_sessions;
+	to->subscribers = SN_NO_INDEX;
 	rc = to->kind->decode(b, to, from);
 	return rc ? rc : sn_build_name(b, &to->name, from->name);
 }
@@ -478,9 +479,9 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = build_interfaces(b);
 	if (!rc)
-		rc = build_tables(b);
-	if (!rc)
 		rc = sn_build_subscribers(b);
+	if (!rc)
+		rc = build_tables(b);
 	if (!rc)
 		rc = build_runs(b);
 	if (!rc)

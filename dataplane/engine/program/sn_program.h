@@ -85,6 +85,7 @@ struct sn_table_config {
 	const struct sn_state_kind *kind;
 	uint32_t max_entries;	 /* 0: as many as the kind has room for */
 	struct sn_table_cut cut; /* of others than NAPT's */
+	uint32_t subscribers;	 /* of a table without runs: as of sn_run */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
 	/* What the kind decoded for operations on the table, from malloc(): bytes without pointers that say
@@ -92,12 +93,12 @@ struct sn_table_config {
 	void *rules;
 };
 
-/* What one subscriber of a NAPT may have: all inside addresses that share a prefix. */
+/* What one subscriber may have: all inside addresses that share a prefix. */
 struct sn_subscriber_limits {
 	char *name;
 	uint32_t prefix_len; /* 1..32 */
 	uint32_t max_sessions;
-	uint32_t max_ports; /* of each protocol */
+	uint32_t max_ports; /* of each protocol; 0: of entries that have none */
 	uint32_t reason;    /* to drop packets that would begin one too many */
 };
 

@@ -46,6 +46,8 @@ int sn_build_name(struct sn_builder *b, char **to, const char *from);
 /* What one subscriber may have; then whose the sessions of a run are: 1 + an index, or 0. */
 int sn_build_subscribers(struct sn_builder *b);
 int sn_build_run_subscribers(struct sn_builder *b, struct sn_run *to, uint32_t subscribers);
+/* Of a table whose entries count for subscribers, and have no ports. */
+int sn_build_table_subscribers(struct sn_builder *b, struct sn_table_config *to, uint32_t subscribers);
 void sn_program_free_subscribers(struct sn_program *p);
 
 /* Gives the program's references to FIBs back. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one subscriber of NAPTs may have, as a program says it. */
+/* What one subscriber may have, as a program says it. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,6 @@ static int build_set(struct sn_builder *b, struct sn_subscriber_limits *to,
 		return sn_build_fail(b, "prefix_len is %u, want 1..32", from->prefix_len);
 	if (from->max_sessions < 1)
 		return sn_build_fail(b, "max_sessions is 0, want at least 1");
-	if (from->max_ports < 1)
-		return sn_build_fail(b, "max_ports is 0, want at least 1");
 	rc = sn_build_index(b, "reason", from->reason, b->msg->n_reasons);
 	if (rc)
 		return rc;
@@ -60,6 +58,21 @@ int sn_build_run_subscribers(struct sn_builder *b, struct sn_run *to, uint32_t s
 		return sn_build_fail(b, "subscribers is %u, want at most %zu", subscribers,
 				     b->msg->n_subscribers);
 	to->subscribers = subscribers ? subscribers - 1 : SN_NO_INDEX;
+	if (subscribers && b->p->subscribers[to->subscribers].max_ports < 1)
+		return sn_build_fail(b, "subscribers is %u (%s), whose max_ports is 0, want at least 1",
+				     subscribers, b->p->subscribers[to->subscribers].name);
+	return 0;
+}
+
+int sn_build_table_subscribers(struct sn_builder *b, struct sn_table_config *to, uint32_t subscribers)
+{
+	if (subscribers < 1 || subscribers > b->msg->n_subscribers)
+		return sn_build_fail(b, "subscribers is %u, want 1..%zu", subscribers, b->msg->n_subscribers);
+	to->subscribers = subscribers - 1;
+	if (b->p->subscribers[to->subscribers].max_ports != 0)
+		return sn_build_fail(b, "subscribers is %u (%s), whose max_ports is %u, want 0", subscribers,
+				     b->p->subscribers[to->subscribers].name,
+				     b->p->subscribers[to->subscribers].max_ports);
 	return 0;
 }
 

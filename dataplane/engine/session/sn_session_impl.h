@@ -9,9 +9,12 @@
 #include "sn_state_impl.h"
 
 /* Owners' timeouts are numbered by enum sn_proto_class, TCP's being the transitory one; and behind them: */
-#define SN_SESSION_ESTABLISHED SN_PROTOS
-_Static_assert(SN_SESSION_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES,
-	       "all have a place");
+enum {
+	SN_SESSION_ESTABLISHED = SN_PROTOS,
+	SN_SESSION_CLOSING, /* TCP's, behind a FIN or RST; 0: the transitory one is */
+	SN_SESSION_TIMEOUTS,
+};
+_Static_assert(SN_SESSION_TIMEOUTS <= SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES, "all have a place");
 
 static inline const struct sn_session *session_of(const struct sn_entry *e)
 {
@@ -38,6 +41,8 @@ static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t prot
 {
 	if (proto == SN_TCP && is_established(seen))
 		return run->timeout_ms[SN_SESSION_ESTABLISHED];
+	if (proto == SN_TCP && seen & SN_SEEN_CLOSING && run->timeout_ms[SN_SESSION_CLOSING])
+		return run->timeout_ms[SN_SESSION_CLOSING];
 	return run->timeout_ms[class_of(proto)];
 }
 
@@ -57,6 +62,31 @@ static inline struct sn_session *session_begin(const struct sn_state *state, str
 	s->proto = proto;
 	s->seen = 0;
 	return s;
+}
+
+/* ---- subscribers ---- */
+
+/* What a session of an owner is to the limits of its subscriber. */
+static inline struct sn_subscriber_change subscriber_change(const struct sn_state *state, uint32_t owner,
+							    uint32_t inside, enum sn_proto_class class,
+							    uint32_t shard, int sessions, int ports)
+{
+	return (struct sn_subscriber_change){state->owners[owner].subscribers, inside,	 class,
+					     shard & (SN_SHARDS - 1),	       sessions, ports};
+}
+
+/* It has so many sessions and ports more. */
+static inline void subscriber_count(const struct sn_state *state, const struct sn_session *s, int sessions,
+				    int ports)
+{
+	struct sn_subscriber_change c;
+
+	if (likely(!state->subscribers))
+		return;
+	c = subscriber_change(state, s->entry.owner, s->inside_addr, class_of(s->proto), s->entry.shard,
+			      sessions, ports);
+	if (c.set != SN_NO_INDEX)
+		sn_subscribers_count(state->subscribers, &c);
 }
 
 /* ---- rows of sn_state_kind.h ---- */

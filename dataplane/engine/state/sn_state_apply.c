@@ -87,10 +87,16 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < p->n_tables; i++) {
+		uint32_t set = p->tables[i].subscribers;
+
 		if (p->tables[i].kind->owner)
 			continue;
 		*o = (struct sn_state_owner){
-			.name = strdup(p->tables[i].name), .table = i, .subscribers = SN_NO_INDEX};
+			.name = strdup(p->tables[i].name),
+			.table = i,
+			.subscribers = set,
+			.limit_reason = set == SN_NO_INDEX ? 0 : p->subscribers[set].reason,
+		};
 		if (p->tables[i].kind->table_owner)
 			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)

@@ -16,7 +16,7 @@
 #include "sn_subscribers.h"
 
 #define SN_QUOTA_CLASSES  4 /* of entries of an owner, at most */
-#define SN_OWNER_TIMEOUTS 5
+#define SN_OWNER_TIMEOUTS 6
 
 /* A table; a kind's tables begin with it. */
 struct sn_state_table {

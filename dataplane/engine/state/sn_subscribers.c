@@ -331,6 +331,9 @@ static uint32_t records_for(const struct sn_program *p)
 			sessions += p->tables[p->runs[i].table].max_entries
 					    ? p->tables[p->runs[i].table].max_entries
 					    : UINT32_MAX;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		if (p->tables[i].subscribers != SN_NO_INDEX)
+			sessions += p->tables[i].max_entries;
 	while (records < RECORDS_MAX && records < sessions)
 		records *= 2;
 	return records;

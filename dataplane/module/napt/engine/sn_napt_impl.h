@@ -357,31 +357,6 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct n
 	       t->table.mask;
 }
 
-/* ---- subscribers ---- */
-
-/* What a session of a run is to the limits of its subscriber. */
-static inline struct sn_subscriber_change subscriber_change(const struct sn_state *state, uint32_t run,
-							    uint32_t inside, enum sn_proto_class class,
-							    uint32_t shard, int sessions, int ports)
-{
-	return (struct sn_subscriber_change){state->owners[run].subscribers, inside,   class,
-					     shard & (SN_SHARDS - 1),	     sessions, ports};
-}
-
-/* It has so many sessions and ports more. */
-static inline void subscriber_count(const struct sn_state *state, const struct sn_session *s, int sessions,
-				    int ports)
-{
-	struct sn_subscriber_change c;
-
-	if (likely(!state->subscribers))
-		return;
-	c = subscriber_change(state, s->entry.owner, s->inside_addr, class_of(s->proto), s->entry.shard,
-			      sessions, ports);
-	if (c.set != SN_NO_INDEX)
-		sn_subscribers_count(state->subscribers, &c);
-}
-
 /* ---- what the files do for one another ---- */
 
 int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
