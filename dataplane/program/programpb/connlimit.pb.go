@@ -27,10 +27,11 @@ const (
 type ConnectionLimit struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	TcpMs           uint32                 `protobuf:"varint,1,opt,name=tcp_ms,json=tcpMs,proto3" json:"tcp_ms,omitempty"`                                 // connections that are established
-	TcpTransitoryMs uint32                 `protobuf:"varint,2,opt,name=tcp_transitory_ms,json=tcpTransitoryMs,proto3" json:"tcp_transitory_ms,omitempty"` // those that are being opened or closed
+	TcpTransitoryMs uint32                 `protobuf:"varint,2,opt,name=tcp_transitory_ms,json=tcpTransitoryMs,proto3" json:"tcp_transitory_ms,omitempty"` // those that are being opened
 	UdpMs           uint32                 `protobuf:"varint,3,opt,name=udp_ms,json=udpMs,proto3" json:"udp_ms,omitempty"`                                 // also of protocols without ports
 	IcmpMs          uint32                 `protobuf:"varint,4,opt,name=icmp_ms,json=icmpMs,proto3" json:"icmp_ms,omitempty"`
-	Subscribers     uint32                 `protobuf:"varint,5,opt,name=subscribers,proto3" json:"subscribers,omitempty"` // 1 + index into Program.subscribers: the hosts, and what each may have
+	TcpClosingMs    uint32                 `protobuf:"varint,6,opt,name=tcp_closing_ms,json=tcpClosingMs,proto3" json:"tcp_closing_ms,omitempty"` // those of which a FIN or RST was seen
+	Subscribers     uint32                 `protobuf:"varint,5,opt,name=subscribers,proto3" json:"subscribers,omitempty"`                         // 1 + index into Program.subscribers: the hosts, and what each may have
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -89,6 +90,13 @@ func (x *ConnectionLimit) GetUdpMs() uint32 {
 func (x *ConnectionLimit) GetIcmpMs() uint32 {
 	if x != nil {
 		return x.IcmpMs
+	}
+	return 0
+}
+
+func (x *ConnectionLimit) GetTcpClosingMs() uint32 {
+	if x != nil {
+		return x.TcpClosingMs
 	}
 	return 0
 }
@@ -165,12 +173,13 @@ var File_connlimit_proto protoreflect.FileDescriptor
 
 const file_connlimit_proto_rawDesc = "" +
 	"\n" +
-	"\x0fconnlimit.proto\x12\x11sinter.program.v1\"\xa6\x01\n" +
+	"\x0fconnlimit.proto\x12\x11sinter.program.v1\"\xcc\x01\n" +
 	"\x0fConnectionLimit\x12\x15\n" +
 	"\x06tcp_ms\x18\x01 \x01(\rR\x05tcpMs\x12*\n" +
 	"\x11tcp_transitory_ms\x18\x02 \x01(\rR\x0ftcpTransitoryMs\x12\x15\n" +
 	"\x06udp_ms\x18\x03 \x01(\rR\x05udpMs\x12\x17\n" +
-	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\x12 \n" +
+	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\x12$\n" +
+	"\x0etcp_closing_ms\x18\x06 \x01(\rR\ftcpClosingMs\x12 \n" +
 	"\vsubscribers\x18\x05 \x01(\rR\vsubscribers\"V\n" +
 	"\aConnect\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x12\n" +
