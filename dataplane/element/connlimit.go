@@ -49,6 +49,6 @@ func (ConnLimit) PortNames() []string { return []string{"inside", "outside"} }
 
 // String is the element as a dump shows it.
 func (c ConnLimit) String() string {
-	return fmt.Sprintf("%s %s at most %d, tcp %s/%s udp %s icmp %s, per /%d at most %d, else drop %s", c.Kind(), c.Table, c.Max,
-		c.Timeouts.TCP, c.Timeouts.TCPTransitory, c.Timeouts.UDP, c.Timeouts.ICMP, c.PerHost.PrefixLen, c.PerHost.MaxSessions, c.PerHost.Reason)
+	return fmt.Sprintf("%s %s at most %d, tcp %s/%s/%s udp %s icmp %s, per /%d at most %d, else drop %s", c.Kind(), c.Table, c.Max,
+		c.Timeouts.TCP, c.Timeouts.TCPTransitory, c.Timeouts.TCPClosing, c.Timeouts.UDP, c.Timeouts.ICMP, c.PerHost.PrefixLen, c.PerHost.MaxSessions, c.PerHost.Reason)
 }

@@ -27,8 +27,10 @@ type Timeouts struct {
 	// TCP is for connections with traffic in both directions and no FIN or RST
 	// yet; TCPTransitory for the others (RFC 5382 section 5).
 	TCP, TCPTransitory time.Duration
-	UDP                time.Duration // RFC 4787 section 4.3
-	ICMP               time.Duration // RFC 5508 section 3.2
+	// TCPClosing is for connections of which a FIN or RST was seen; 0: as for others that are not established.
+	TCPClosing time.Duration
+	UDP        time.Duration // RFC 4787 section 4.3
+	ICMP       time.Duration // RFC 5508 section 3.2
 }
 
 // Dependence is what of a remote endpoint a NAPT's mapping or filtering depends on (RFC 4787 sections 4.1 and 5).

@@ -36,6 +36,8 @@ func Timeout(t element.Timeouts, proto uint8, tcp *TCP) time.Duration {
 		return t.ICMP
 	case proto == header.TCP && tcp.Established():
 		return t.TCP
+	case proto == header.TCP && tcp.Closing && t.TCPClosing > 0:
+		return t.TCPClosing
 	case proto == header.TCP:
 		return t.TCPTransitory
 	}
