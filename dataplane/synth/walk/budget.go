@@ -174,6 +174,16 @@ func (b *budget) apart(w *Walker, t *Unit, at Arrival, l asked) (why cutting, er
 	return cutting{}, nil
 }
 
+// Divide asks whether a unit may be divided at a node, into so many units with so many boxes at most. If what all of them say together does not fit,
+// its way ends here, and its packets are classified again at the node.
+func (w *Walker) Divide(t *Unit, at Arrival, ways func() (n, boxes int)) (ended bool, err error) {
+	why, err := w.budget.apart(w, t, at, asked{ways: func(int) (n, boxes int) { return ways() }})
+	if err != nil || why.reason == cutUntold {
+		return false, err
+	}
+	return true, w.cut(t, at.Node, at.Port, why)
+}
+
 // keeps tells whether a look-up with so many ways is kept apart.
 func (b *budget) keeps(w *Walker, node, ways int) bool {
 	return b.start.kind == startAnswer && ways > large || // all generators share one look-up

@@ -15,7 +15,7 @@ type Cut struct {
 	Segment, Function string
 	// From are the segments that lead here.
 	From []string
-	// Behind are the functions with many rules, routes or mappings before the cut, for one of From after the other in the order of the graph.
+	// Behind are the functions that divide packets into many, by rules, routes or else, before the cut, for one of From after the other in the order of the graph.
 	Behind []string
 	Reason CutReason
 	// Units is how many traffic class units the widest segment of From would have if it had the look-up behind the cut as well, at most: each pair of a unit
@@ -211,13 +211,13 @@ func (x *crossed) pass(w *Walker, trace *step) {
 // divides tells whether a node divides packets into many ways.
 func (w *Walker) divides(node int) bool { return w.rules(node) > narrow }
 
-// rules is how many rules, routes or mappings a node has.
+// rules is how many rules or routes a node has, or what else it divides packets by.
 func (w *Walker) rules(node int) int {
 	switch m := w.means[node].(type) {
 	case ruled:
 		return m.size()
-	case *staticNAT:
-		return len(m.Mappings)
+	case Dividing:
+		return m.Divides()
 	}
 	return 0
 }

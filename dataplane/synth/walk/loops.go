@@ -111,18 +111,16 @@ func (l *looper) bound() int {
 	if l.endless {
 		return 0
 	}
-	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating() + l.forks()) * (1 + longest.Generations)
+	return (1 + (l.lookUps+1)*l.starts) * (1 + l.redirecting() + l.forks()) * (1 + longest.Generations)
 }
 
-// translating is how many tables and fixed translations give packets other destinations.
-func (l *looper) translating() (n int) {
-	for _, m := range l.w.means {
-		if _, ok := m.(*staticNAT); ok {
-			n++
+// redirecting is how many elements give packets other destinations. By a state table to which nothing leads they do not.
+func (l *looper) redirecting() (n int) {
+	for node, m := range l.w.means {
+		if _, ok := m.(Redirecting); !ok {
+			continue
 		}
-	}
-	for _, node := range l.w.tables {
-		if _, ok := l.w.means[node].(Redirecting); ok {
+		if _, keeps := m.(Keeping); !keeps || slices.Contains(l.w.tables, node) {
 			n++
 		}
 	}
@@ -256,6 +254,12 @@ func (l *looper) follow(h HopTo, out []HopTo) []HopTo {
 		on(h, 0) // alive, pass, good, counted
 	}
 	return out
+}
+
+// Starting is the hop of which a segment starts on the way, whatever else does.
+func (h HopTo) Starting() HopTo {
+	h.starts++
+	return h
 }
 
 // Without takes destinations away, as they are at the hop's end.

@@ -83,15 +83,24 @@ type turning interface {
 	turn(t *Unit, packets []headerspace.Filter, out int) (_ []headerspace.Filter, ok bool)
 }
 
-// Redirecting is an element that gives packets other destinations by its state.
+// Redirecting is an element that gives packets other destinations, by its state or by what it does to the one that they have.
 type Redirecting interface {
 	// Redirects are the destinations, and the output by which they leave.
 	Redirects() (port int, to headerspace.Set)
 }
 
-// comingTo is an element of which it is known what comes to an input where a segment begins.
-type comingTo interface {
-	comes(port int) headerspace.Filter
+// ComingTo is an element at several inputs of which segments begin.
+type ComingTo interface {
+	// Comes is what is known of packets that come to an input in the segment that begins there.
+	Comes(port int) headerspace.Filter
+	// InputName is the input in the segment's name.
+	InputName(port int) string
+}
+
+// Dividing is an element that divides packets by something else than rules and routes, and may divide them into many.
+type Dividing interface {
+	// Divides is into how many.
+	Divides() int
 }
 
 // Asking is an element that writes sources, which answers go to.

@@ -87,6 +87,9 @@ func (t *Unit) ranges(p *headerspace.Filter) int {
 	return len(p.Get(headerspace.Dst).Intervals())
 }
 
+// Ranges is in how many ranges the unit's destinations lie.
+func (t *Unit) Ranges() int { return t.ranges(&t.filter) }
+
 // outline is that of a unit's packets as they are here. Fields that were written may have any value.
 func (t *Unit) outline() outline {
 	o := outline{protocols: allProtocols}

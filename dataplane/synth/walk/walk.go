@@ -160,8 +160,8 @@ func (w *Walker) nameOf(s start) string {
 	case startAnswerCut:
 		return "answers " + w.nameOf(start{startCut, s.node, s.port, 0})
 	case startCut:
-		if _, ok := w.means[s.node].(*staticNAT); ok {
-			return "at " + element.PortName(w.g.Nodes[s.node].Element, s.port) + " of " + name
+		if c, ok := w.means[s.node].(ComingTo); ok {
+			return "at " + c.InputName(s.port) + " of " + name
 		}
 	}
 	return "at " + name
@@ -185,8 +185,8 @@ func (w *Walker) walkSegment(n int, s start, each int) error {
 	switch s.kind {
 	case startEntry:
 	case startCut, startAnswerCut:
-		if c, ok := w.means[s.node].(comingTo); ok {
-			t.filter = c.comes(s.port)
+		if c, ok := w.means[s.node].(ComingTo); ok {
+			t.filter = c.Comes(s.port)
 			t.Reaches()
 		}
 	case startReturn:
