@@ -17,7 +17,7 @@ type (
 	Result = walk.Result
 	// Session synthesizes the versions of a chain, one after the other.
 	Session = walk.Session
-	// Run is NAPTs in a row that became one translation.
+	// Run is elements in a row that choose sources, and became one choice.
 	Run = walk.Run
 	// Warning is a finding that does not stop the chain from working.
 	Warning = walk.Warning

@@ -122,7 +122,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 		}
 	}
 	for _, run := range r.res.Runs {
-		for _, n := range run.NAPTs[:len(run.NAPTs)-1] {
+		for _, n := range run.Nodes[:len(run.Nodes)-1] {
 			delete(last, n) // some of its bindings have no session of their own
 		}
 	}

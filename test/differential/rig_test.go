@@ -286,7 +286,7 @@ func (r *rig) naptsOf(run string) []string {
 	if i < 0 {
 		return nil
 	}
-	return r.res.Runs[i].NAPTs
+	return r.res.Runs[i].Nodes
 }
 
 func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did interp.Seen) error {
@@ -409,7 +409,7 @@ func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
 // droppedWithinRun tells whether a NAPT that may be of a run drops a packet. The engine drops it where the run begins: what counts between the
 // run's NAPTs does not count it.
 func (r *rig) droppedWithinRun(want interp.Result) bool {
-	return slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.NAPTs) > 1 }) &&
+	return slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.Nodes) > 1 }) &&
 		slices.ContainsFunc(want.Drops, func(d interp.Drop) bool {
 			return d.Reason == element.ReasonNATUnsupported || d.Reason == element.ReasonNATExhausted || strings.HasSuffix(d.Reason, subscriberLimit)
 		})

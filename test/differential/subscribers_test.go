@@ -24,7 +24,7 @@ type holding struct {
 func (r *rig) holdings(ctx context.Context, napt string, bits int) (map[netip.Prefix]*holding, error) {
 	runs := map[string]bool{}
 	for _, run := range r.res.Runs {
-		if run.NAPTs[0] == napt {
+		if run.Nodes[0] == napt {
 			runs[run.Name] = true
 		}
 	}
@@ -134,7 +134,7 @@ func TestLimitsOfNAPTsInARowAreThoseOfTheFirst(t *testing.T) {
 		}
 	}
 	r := started(t, g, 1, partitionByHost)
-	if !slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.NAPTs) == 2 }) {
+	if !slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.Nodes) == 2 }) {
 		t.Fatalf("the NAPTs are not merged: %v", r.res.Runs)
 	}
 	var all []sent

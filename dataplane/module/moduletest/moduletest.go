@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,11 +19,11 @@ var functions = []string{"nat", "napt", "meter", "limiter", "balanc", "track", "
 // word is a word of an identifier or a text.
 var word = regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`)
 
-// named are the words of a text by which a function is called, other than some.
-func named(text string, but []string) (found []string) {
+// named are the words of a text by which a function is called.
+func named(text string) (found []string) {
 	for _, w := range word.FindAllString(text, -1) {
 		for _, f := range functions {
-			if strings.HasPrefix(strings.ToLower(w), f) && !slices.Contains(but, f) {
+			if strings.HasPrefix(strings.ToLower(w), f) {
 				found = append(found, w)
 			}
 		}
@@ -35,12 +34,6 @@ func named(text string, but []string) (found []string) {
 // NamesNoFunction reads the code in folders, but not tests: identifiers, texts and comments.
 func NamesNoFunction(t *testing.T, folders ...string) {
 	t.Helper()
-	NamesNoFunctionBut(t, nil, folders...)
-}
-
-// NamesNoFunctionBut is NamesNoFunction for a framework that still has the part of one function: but are words of it.
-func NamesNoFunctionBut(t *testing.T, but []string, folders ...string) {
-	t.Helper()
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		if err != nil || len(files) == 0 {
@@ -48,13 +41,13 @@ func NamesNoFunctionBut(t *testing.T, but []string, folders ...string) {
 		}
 		for _, file := range files {
 			if !strings.HasSuffix(file, "_test.go") {
-				nameNoFunction(t, file, but)
+				nameNoFunction(t, file)
 			}
 		}
 	}
 }
 
-func nameNoFunction(t *testing.T, path string, but []string) {
+func nameNoFunction(t *testing.T, path string) {
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
@@ -62,7 +55,7 @@ func nameNoFunction(t *testing.T, path string, but []string) {
 		t.Fatal(err)
 	}
 	refuse := func(at token.Pos, text string) {
-		for _, w := range named(text, but) {
+		for _, w := range named(text) {
 			t.Errorf("%s: %q names a function: what is of one function alone is in its module (dataplane/module)", set.Position(at), w)
 		}
 	}

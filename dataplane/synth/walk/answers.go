@@ -11,7 +11,7 @@ func (w *Walker) ofAnswers() bool {
 	return w.seg.start.kind == startAnswer || w.seg.start.kind == startAnswerCut
 }
 
-// endsAnswers tells whether the way of answers ends before a table. A NAPT's choice is not made for that: it would be made for all packets.
+// endsAnswers tells whether the way of answers ends before a table. A choice is not made for that: it would be made for all packets.
 func (w *Walker) endsAnswers(t *Unit, l *lookup) bool {
 	return w.ofAnswers() && l.Table == nil && l.size() > large && t.val[headerspace.Dst].kind == ident && !t.chooses()
 }
@@ -21,7 +21,7 @@ func (w *Walker) endsAnswersAtRules(t *Unit, rules int) bool {
 	return w.seg.start.kind == startAnswerCut && rules > large && !t.chooses()
 }
 
-// chooses tells whether a NAPT's choice has to be made where the unit's way ends.
+// chooses tells whether a choice has to be made where the unit's way ends.
 func (t *Unit) chooses() bool { return len(t.runs)+len(t.unwind) > 0 }
 
 // cutKind is how the segment starts that packets enter before a node. Answers have one of their own where it would end earlier than that of others.

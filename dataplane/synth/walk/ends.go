@@ -57,23 +57,23 @@ type answer struct {
 // icmpErrors are unreachable, source quench, redirect, time exceeded and parameter problem.
 var icmpErrors = headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12))
 
-// Walk: behind a NAPT, ICMP errors end as drops. Else the engine would look for their flow's session by the run that ends here, and the flow,
-// which went on, may have another one.
+// Walk: behind an element that chooses, ICMP errors end as drops. Else the engine would look for their flow's session by the run that ends here, and
+// the flow, which went on, may have another one.
 func (a answer) Walk(w *Walker, t *Unit, at Arrival) error {
 	if len(t.runs) > 0 {
 		errors, err := t.Sort(icmpErrors)
 		if err != nil {
 			return err
 		}
-		if err := w.drop(t, at.Node, &errors, a.silence); err != nil {
+		if err := w.Drop(t, at.Node, &errors, a.silence); err != nil {
 			return err
 		}
 	}
 	return w.Leaf(t, at.Node, Outcome{Kind: toGenerator, Arg: at.Node})
 }
 
-// drop ends parts of a unit.
-func (w *Walker) drop(t *Unit, node int, filters *Ways, reason string) error {
+// Drop ends parts of a unit.
+func (w *Walker) Drop(t *Unit, node int, filters *Ways, reason string) error {
 	for i := range filters.N {
 		u := w.Branch(t, *filters.At(i))
 		if err := w.Leaf(u, node, Outcome{Kind: toDrop, reason: reason}); err != nil {

@@ -39,7 +39,7 @@ type looper struct {
 	w       *Walker
 	hops    map[int][]HopTo // by lookup
 	entered map[int]spans   // destinations of packets from interfaces, as they get to a lookup
-	reached map[int]spans   // those of answers included, and of what NAPTs translate back
+	reached map[int]spans   // those of answers included, and of what got another one by state
 	looping map[int]spans
 	lookups []int
 	starts  int // segments that start between two lookups, at most

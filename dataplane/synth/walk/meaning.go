@@ -47,6 +47,21 @@ type Keeping interface {
 // Sharing is an element whose state table is that of all elements which give it the same name.
 type Sharing interface{ TableName() string }
 
+// Choosing is an element that chooses another source for packets at run time, address and port, and gives those that come back the destination which was
+// the source before. It finds that in its table. A run is such elements in a row between which nobody reads a choice: only the last one chooses, and its table
+// leads packets back through all of them.
+type Choosing interface {
+	Keeping
+	// Choices are what it can choose. Each call has to give the same ones.
+	Choices() (addrs, ports *headerspace.Set)
+	// Joins tells whether it may choose in the place of the one before as well.
+	Joins(before Choosing) bool
+	// Returns is the output by which packets leave that came back, and which packets these may be.
+	Returns() (out int, packets headerspace.Filter)
+	// WriteRun writes the run that ends with it, through some nodes; name, table, segment and the runs of single ones are there.
+	WriteRun(e *Emitter, nodes []int, r *programpb.Run)
+}
+
 // Declaring is an element that is in the program even if no packet comes to it.
 type Declaring interface {
 	// Declare writes what the program has of it, once.

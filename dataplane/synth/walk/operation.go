@@ -13,8 +13,8 @@ type Operation struct {
 	Write func(e *Emitter, o Op, says *Leg) *programpb.Op
 	// Key tells one from others of its kind that differ; nil: the argument does, with the field.
 	Key func(e *Emitter, o Op) int64
-	// Verdict operations may end the packet's way when they are run, by what no filter says: a NAPT without a free
-	// port. What is counted behind them is counted by an operation, and copies are made behind them in a segment of their own.
+	// Verdict operations may end the packet's way when they are run, by what no filter says: no port is free.
+	// What is counted behind them is counted by an operation, and copies are made behind them in a segment of their own.
 	Verdict bool
 	// Lasting operations have an effect that stays when the packet is dropped later: they are done for that packet, too.
 	Lasting bool
@@ -56,7 +56,7 @@ func (w *Walker) Act(t *Unit, node int, o Op, reads []headerspace.Field, writes 
 			return w.setApart(int(e.node))
 		}
 	}
-	if operations[o.Kind].Lasting { // a NAPT behind that finds no port must not end the packet's way before this is done
+	if operations[o.Kind].Lasting { // an element behind that finds no choice must not end the packet's way before this is done
 		if err := w.endRun(t); err != nil {
 			return err
 		}
@@ -70,22 +70,6 @@ func (w *Walker) Act(t *Unit, node int, o Op, reads []headerspace.Field, writes 
 	}
 	t.done = t.share(done)
 	return nil
-}
-
-// endRun has the choice of the last NAPT made here.
-func (w *Walker) endRun(t *Unit) error {
-	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
-		return w.setApart(w.runs.last(t.runs[n-1]))
-	}
-	return nil
-}
-
-// EndRuns has all choices made here that wait to be made behind, and those that were made in place of others.
-func (w *Walker) EndRuns(t *Unit) error {
-	if len(t.unwind) > 0 {
-		return w.setApart(t.unwind[0])
-	}
-	return w.endRun(t)
 }
 
 // Lasting are the operations and counters of a packet that is dropped here: what nobody sees is not done.

@@ -100,7 +100,7 @@ func TestNAPTsStayApartWhereAnElementBetweenThemMustActFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, r := testbed.LegsFrom(t, testbed.Row(testbed.Masquerade("192.0.2.1"), k.judge, testbed.Masquerade("198.51.100.1")))
-			joined := slices.ContainsFunc(r.Runs, func(r walk.Run) bool { return len(r.NAPTs) > 1 })
+			joined := slices.ContainsFunc(r.Runs, func(r walk.Run) bool { return len(r.Nodes) > 1 })
 			if joined == k.apart {
 				t.Errorf("runs %v: NAPTs apart %t, want %t", r.Runs, !joined, k.apart)
 			}

@@ -141,7 +141,7 @@ func TestAnswersBetweenLargeTablesLeaveNAPTsInOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(r.Runs, func(r synth.Run) bool { return len(r.NAPTs) == 2 }) {
+	if !slices.ContainsFunc(r.Runs, func(r synth.Run) bool { return len(r.Nodes) == 2 }) {
 		t.Errorf("got runs %v, want one of both NAPTs", r.Runs)
 	}
 	answers := 0

@@ -45,7 +45,7 @@ func synthesize(g *graph.Graph, opts Options, means []Meaning, record *recorder)
 		w := newWalker(g, means, opts, apart, wide, record)
 		err := w.all()
 		if errors.Is(err, errAgain) {
-			continue // each time with one NAPT more set apart
+			continue // each time with one element more whose choice is always made
 		}
 		if err != nil {
 			return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
@@ -197,11 +197,11 @@ func (l Leg) String() string {
 	return strings.Join(l.Ops, ", ") + " → " + l.Outcome
 }
 
-// Run is NAPTs in a row that became one translation.
+// Run is elements in a row that choose sources, and became one choice.
 type Run struct {
 	Name  string   // as in the program
-	NAPTs []string // node names, in order
-	Table string   // the state table: the last NAPT
+	Nodes []string // their names, in order
+	Table string   // the state table: the last one's
 }
 
 // Step is one element on a packet's way.

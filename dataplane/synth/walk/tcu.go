@@ -15,14 +15,14 @@ const (
 	constE                  // a constant
 	add                     // the value on entry plus delta
 	choice                  // chosen at run time from a set, and known to the packet by now
-	virtual                 // chosen at run time by a NAPT inside a run: no packet ever carries it
+	virtual                 // chosen at run time by an element inside a run: no packet ever carries it
 )
 
 // expr is a field's symbolic value. For constE, choice and virtual, set is what it can be.
 type expr struct {
 	set   *headerspace.Set
 	delta int64
-	node  int32 // the NAPT that chose
+	node  int32 // the element that chose
 	kind  exprKind
 }
 
@@ -73,14 +73,14 @@ type values struct {
 	// ops are done at run time already; done is val as of then, nil: as on entry.
 	ops  []Op
 	done *exprs
-	// runs are the NAPT runs entered, in order of their opForward. The last may still grow
+	// runs are those entered (see Choosing), in order of their operations. The last may still grow
 	// while its choice stands unread: flow is what it must find unchanged.
 	runs []runID
 	flow *exprs
 	// judged tells that an operation may end the packet's way.
 	judged bool
-	// unwind are the NAPTs of a run that a return packet has still to pass
-	// symbolically: the packet was translated back through all of them at once.
+	// unwind are the elements of a run that a packet which came back has still to pass
+	// symbolically: it got the destination of before all of them at once.
 	unwind   []int
 	counters *counted
 	// lookups are those passed, last first.
@@ -328,7 +328,7 @@ func (v *values) pending() []Op {
 			ops = append(ops, Op{Kind: opSet, field: f, Arg: fieldValue(f, c)})
 		case add:
 			ops = append(ops, Op{Kind: opAddTo(f), field: f, Arg: e.delta - done[f].delta})
-		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
+		case ident, choice, virtual: // nothing to write: a choice is written by its operation
 		}
 	}
 	return ops

@@ -30,7 +30,7 @@ type startKind uint8
 const (
 	startEntry     startKind = iota // a chain interface
 	startCut                        // an element whose reads could not be decided before
-	startReturn                     // behind a NAPT, translated back
+	startReturn                     // behind an element that chooses, of packets that came back
 	startAnswer                     // behind a generator
 	startFork                       // behind an output of an element that tells by its state which
 	startAnswerCut                  // as startCut, of answers: see endsAnswers
@@ -46,7 +46,7 @@ type Walker struct {
 	startOver bool
 
 	// What earlier attempts learnt.
-	apart map[int]bool // NAPTs that end a run always: their choice is looked at
+	apart map[int]bool // elements that end a run always: their choice is looked at
 	wide  wideAt       // see budget
 
 	segments []*segment
@@ -192,14 +192,15 @@ func (w *Walker) walkSegment(n int, s start, each int) error {
 	case startReturn:
 		run := w.runs.used[s.run]
 		last := run[len(run)-1]
-		t.filter = t.filter.Intersect(returnable)
+		out, packets := w.choosing(last).Returns()
+		t.filter = t.filter.Intersect(packets)
 		for i := len(run) - 2; i >= 0; i-- {
 			t.unwind = append(t.unwind, run[i])
 		}
 		w.rewind(&t)
-		e := w.g.Nodes[last].Out[element.NAPTInside]
+		e := w.g.Nodes[last].Out[out]
 		node, port = e.To, e.Port
-		t.trace = &step{node: last, out: element.NAPTInside, rule: -1}
+		t.trace = &step{node: last, out: out, rule: -1}
 	case startFork:
 		e := w.g.Nodes[s.node].Out[s.port]
 		node, port = e.To, e.Port
@@ -364,7 +365,7 @@ func (w *Walker) Leaf(t *Unit, node int, o Outcome) error {
 	return nil
 }
 
-// shows tells whether what leaves here would show the choice of a NAPT within a run, which is never made: the packet itself, or an answer
+// shows tells whether what leaves here would show the choice of an element within a run, which is never made: the packet itself, or an answer
 // that comes from where the packet went.
 func (w *Walker) shows(t *Unit, node int, o Outcome) bool {
 	if o.Kind == toDrop {
@@ -374,12 +375,6 @@ func (w *Walker) shows(t *Unit, node int, o Outcome) bool {
 		return a.shows(t.filter)
 	}
 	return true
-}
-
-// setApart has the synthesis start over with a NAPT whose choice is always made.
-func (w *Walker) setApart(napt int) error {
-	w.apart[napt] = true
-	return errAgain
 }
 
 // Undecided is a read that hangs on a run-time choice: the chain is cut here, and the
@@ -396,7 +391,7 @@ func (w *Walker) decideLater(t *Unit, node, port int, why cutting) error {
 	return w.cut(t, node, port, why)
 }
 
-// cut ends the segment before a node. The last NAPT's choice is made here, so it is made
+// cut ends the segment before a node. The last choice of a run is made here, so it is made
 // apart everywhere: all packets of a flow find the same entries, whichever way they take.
 func (w *Walker) cut(t *Unit, node, port int, why cutting) error {
 	if why.reason == cutSampled { // what comes behind does not count

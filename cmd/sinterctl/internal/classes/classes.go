@@ -126,7 +126,7 @@ func list(c *compile.Chain, brief bool) Listing {
 		l.Segments = append(l.Segments, segment(p, i, brief))
 	}
 	for _, r := range c.Result.Runs {
-		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
+		l.Runs = append(l.Runs, Run{r.Name, r.Nodes, r.Table})
 	}
 	for _, x := range c.Result.Cuts {
 		l.Cuts = append(l.Cuts, Cut{x.Segment, x.Function, x.From, x.Behind, x.Reason.String(), x.Units, x.Limit, walkOf(x.One), walkOf(x.Apart), x.String()})

@@ -228,7 +228,7 @@ func (e *Explainer) next(c *programpb.Class, at int) int {
 func (e *Explainer) run(table, at int) int {
 	best, length := -1, 0
 	for i, r := range e.result.Program.GetRuns() {
-		napts := e.result.Runs[i].NAPTs
+		napts := e.result.Runs[i].Nodes
 		if int(r.GetTable()) == table && len(napts) > length && e.passed(napts, at) {
 			best, length = int(r.GetSegment()), len(napts)
 		}

@@ -60,16 +60,3 @@ func TestWhatStandsBehindAMeter(t *testing.T) {
 		})
 	}
 }
-
-func TestAMeterBetweenNAPTsKeepsThemApart(t *testing.T) {
-	m := element.Meter{Rate: 1000, Burst: 12000}
-	_, r := testbed.LegsFrom(t, testbed.Row(testbed.Masquerade("192.0.2.1"), m, testbed.Masquerade("198.51.100.1")))
-	for _, run := range r.Runs {
-		if len(run.NAPTs) > 1 {
-			t.Errorf("%v are one run: where the second has no port, the meter would not measure", run.NAPTs)
-		}
-	}
-	if n := len(r.Program.Tables); n != 3 {
-		t.Errorf("the program has %d state tables, want those of two NAPTs and a meter", n)
-	}
-}

@@ -1,4 +1,3 @@
-// Package synth has the meaning of fixed translations on sets of packets: sums of addresses and ports, and an operation for what ICMP errors quote.
 package synth
 
 import (
