@@ -44,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConfigMapKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConnectionLimiter"):
 		return &apiv1alpha1.ConnectionLimiterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConnectionTimeouts"):
+		return &apiv1alpha1.ConnectionTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoreShards"):
 		return &apiv1alpha1.CoreShardsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoreStatus"):

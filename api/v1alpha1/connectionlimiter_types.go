@@ -28,5 +28,33 @@ type ConnectionLimiter struct {
 	// Timeouts after which an idle connection is forgotten.
 	// +optional
 	// +kubebuilder:default={}
-	Timeouts TrackingTimeouts `json:"timeouts,omitempty,omitzero"`
+	Timeouts ConnectionTimeouts `json:"timeouts,omitempty,omitzero"`
+}
+
+// ConnectionTimeouts are idle timeouts of connections that are counted.
+type ConnectionTimeouts struct {
+	// TCP connections that are established (RFC 5382 section 5).
+	// +optional
+	// +kubebuilder:default="2h4m"
+	TCP Duration `json:"tcp,omitempty"`
+
+	// TCPTransitory is for TCP connections that are being opened.
+	// +optional
+	// +kubebuilder:default="4m"
+	TCPTransitory Duration `json:"tcpTransitory,omitempty"`
+
+	// TCPClosing is for TCP connections of which a FIN or RST was seen. Their packets pass after that, too; but until then a connection counts.
+	// +optional
+	// +kubebuilder:default="10s"
+	TCPClosing Duration `json:"tcpClosing,omitempty"`
+
+	// UDP flows, and those of protocols without ports (RFC 4787 section 4.3).
+	// +optional
+	// +kubebuilder:default="5m"
+	UDP Duration `json:"udp,omitempty"`
+
+	// ICMP queries (RFC 5508 section 3.2).
+	// +optional
+	// +kubebuilder:default="60s"
+	ICMP Duration `json:"icmp,omitempty"`
 }

@@ -418,8 +418,31 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 32
     - name: timeouts
       type:
-        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TrackingTimeouts
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionTimeouts
       default: {}
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionTimeouts
+  map:
+    fields:
+    - name: icmp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: tcp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2h4m
+    - name: tcpClosing
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 10s
+    - name: tcpTransitory
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 4m
+    - name: udp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 5m
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.CoreShards
   map:
     fields:

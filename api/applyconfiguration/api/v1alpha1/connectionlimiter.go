@@ -17,7 +17,7 @@ type ConnectionLimiterApplyConfiguration struct {
 	// "<function>/full".
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 	// Timeouts after which an idle connection is forgotten.
-	Timeouts *TrackingTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
+	Timeouts *ConnectionTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 }
 
 // ConnectionLimiterApplyConfiguration constructs a declarative configuration of the ConnectionLimiter type for use with
@@ -53,7 +53,7 @@ func (b *ConnectionLimiterApplyConfiguration) WithMaxConnections(value int32) *C
 // WithTimeouts sets the Timeouts field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Timeouts field is set to the value of the last call.
-func (b *ConnectionLimiterApplyConfiguration) WithTimeouts(value *TrackingTimeoutsApplyConfiguration) *ConnectionLimiterApplyConfiguration {
+func (b *ConnectionLimiterApplyConfiguration) WithTimeouts(value *ConnectionTimeoutsApplyConfiguration) *ConnectionLimiterApplyConfiguration {
 	b.Timeouts = value
 	return b
 }

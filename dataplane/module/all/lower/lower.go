@@ -3,6 +3,7 @@ package lower
 
 import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/balancer/lower"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/connlimit/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/elements/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/lower"
