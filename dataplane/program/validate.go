@@ -21,6 +21,7 @@ const (
 	MaxFIBs       = 64
 	MaxNextHops   = 65535 // numbers of a FIB
 	maxBoxes      = 1<<28 - 1
+	maxSets       = 256 // of subscribers
 )
 
 // SchemaError says that a program was written for another release.
@@ -45,6 +46,7 @@ func Validate(p *programpb.Program) error {
 	for _, check := range []func() error{
 		v.counts,
 		func() error { return rule.Each(p.GetInterfaces(), v.iface) },
+		func() error { return rule.Each(p.GetSubscribers(), v.subscribers) },
 		func() error { return rule.Each(p.GetTables(), v.stateTable) },
 		func() error { return rule.Check(p) },
 		func() error { return rule.Each(p.GetGenerators(), v.generator) },
@@ -69,7 +71,9 @@ func (v validator) counts() error {
 		rule.Count("interfaces", len(v.p.GetInterfaces()), MaxInterfaces),
 		rule.Count("tables", len(v.p.GetTables()), MaxTables),
 		rule.Count("fibs", len(v.p.GetFibs()), MaxFIBs),
+		rule.Count("subscribers", len(v.p.GetSubscribers()), maxSets),
 		rule.Distinct("tables", v.p.GetTables()),
+		rule.Distinct("subscribers", v.p.GetSubscribers()),
 	)
 }
 

@@ -7,20 +7,14 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-// Limits of a program; the engine has the same (sn_program.h).
-const (
-	maxRuns           = 1024
-	maxSubscriberSets = 256
-)
+// maxRuns is how many a program may have; the engine has the same limit (sn_program.h).
+const maxRuns = 1024
 
 func init() {
 	rule.RegisterCheck(func(p *programpb.Program) error {
 		return rule.First(
 			rule.Count("runs", len(p.GetRuns()), maxRuns),
 			rule.Distinct("runs", p.GetRuns()),
-			rule.Count("subscribers", len(p.GetSubscribers()), maxSubscriberSets),
-			rule.Distinct("subscribers", p.GetSubscribers()),
-			rule.Each(p.GetSubscribers(), func(i int, s *programpb.SubscriberLimits) error { return subscribers(p, i, s) }),
 			rule.Each(p.GetRuns(), func(i int, r *programpb.Run) error { return run(p, i, r) }),
 		)
 	})
@@ -51,20 +45,21 @@ func run(p *programpb.Program, i int, r *programpb.Run) error {
 		rule.Each(r.GetSingle(), func(j int, single uint32) error {
 			return rule.Index(at, fmt.Sprintf("single[%d]", j), single, len(p.GetRuns()))
 		}),
-		rule.AtMost(at, "subscribers", r.GetSubscribers(), uint32(len(p.GetSubscribers()))),
+		subscribers(p, at, r),
 	)
 }
 
-func subscribers(p *programpb.Program, i int, s *programpb.SubscriberLimits) error {
-	at := fmt.Sprintf("subscribers[%d] (%s)", i, s.GetName())
-	if n := s.GetPrefixLen(); n < 1 || n > 32 {
-		return fmt.Errorf("%s: prefix_len is %d, want 1..32", at, n)
+// subscribers checks whose the sessions of a run are; 0: nobody counts.
+func subscribers(p *programpb.Program, at string, r *programpb.Run) error {
+	i := r.GetSubscribers()
+	if i == 0 {
+		return nil
 	}
-	switch {
-	case s.GetMaxSessions() < 1:
-		return fmt.Errorf("%s: max_sessions is 0, want at least 1", at)
-	case s.GetMaxPorts() < 1:
-		return fmt.Errorf("%s: max_ports is 0, want at least 1", at)
+	if err := rule.AtMost(at, "subscribers", i, uint32(len(p.GetSubscribers()))); err != nil {
+		return err
 	}
-	return rule.Index(at, "reason", s.GetReason(), len(p.GetReasons()))
+	if s := p.GetSubscribers()[i-1]; s.GetMaxPorts() < 1 {
+		return fmt.Errorf("%s: subscribers is %d (%s), whose max_ports is 0, want at least 1", at, i, s.GetName())
+	}
+	return nil
 }

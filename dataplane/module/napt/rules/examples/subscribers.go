@@ -39,7 +39,7 @@ var subscribers = []ruletest.Example{
 	ruletest.Refused("subscribers-prefix-0", limits(func(s *programpb.SubscriberLimits) { s.PrefixLen = 0 }), "subscribers[0] (nat): prefix_len is 0, want 1..32"),
 	ruletest.Refused("subscribers-prefix-33", limits(func(s *programpb.SubscriberLimits) { s.PrefixLen = 33 }), "subscribers[0] (nat): prefix_len is 33, want 1..32"),
 	ruletest.Refused("subscribers-sessions-0", limits(func(s *programpb.SubscriberLimits) { s.MaxSessions = 0 }), "subscribers[0] (nat): max_sessions is 0, want at least 1"),
-	ruletest.Refused("subscribers-ports-0", limits(func(s *programpb.SubscriberLimits) { s.MaxPorts = 0 }), "subscribers[0] (nat): max_ports is 0, want at least 1"),
+	ruletest.Refused("subscribers-ports-0", limits(func(s *programpb.SubscriberLimits) { s.MaxPorts = 0 }), "runs[0] (nat): subscribers is 1 (nat), whose max_ports is 0, want at least 1"),
 	ruletest.Refused("subscribers-reason", limited(func(p *programpb.Program, s *programpb.SubscriberLimits) {
 		s.Reason = uint32(len(p.Reasons))
 	}), "subscribers[0] (nat): reason is "),
