@@ -14,7 +14,7 @@ import (
 )
 
 // functions are the words by which functions of chains are called, and what only one of them has.
-var functions = []string{"nat", "napt", "meter", "limiter", "balanc", "track", "firewall", "inspect", "monitor", "observ"}
+var functions = []string{"nat", "napt", "meter", "limiter", "connlimit", "balanc", "track", "firewall", "inspect", "monitor", "observ"}
 
 // word is a word of an identifier or a text.
 var word = regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`)

@@ -4,6 +4,7 @@ package rules
 
 import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/balancer/rules"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/connlimit/rules"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/rules"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/rules"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/rules"

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	balancer "github.com/sinter-nfv/sinter/dataplane/module/balancer/rules/examples"
+	connlimit "github.com/sinter-nfv/sinter/dataplane/module/connlimit/rules/examples"
 	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/rules/examples"
 	inspect "github.com/sinter-nfv/sinter/dataplane/module/inspect/rules/examples"
 	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/rules/examples"
@@ -13,4 +14,4 @@ import (
 )
 
 // Programs are the examples of all modules.
-var Programs = slices.Concat(inspect.Programs, limiter.Programs, balancer.Programs, firewall.Programs, napt.Programs, monitor.Programs)
+var Programs = slices.Concat(inspect.Programs, limiter.Programs, balancer.Programs, firewall.Programs, napt.Programs, monitor.Programs, connlimit.Programs)
