@@ -4,6 +4,7 @@ package synth
 
 import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/balancer/synth"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/connlimit/synth"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/synth"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/synth"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/synth"

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -45,16 +44,9 @@ func (n *napt) WriteRun(e *walk.Emitter, nodes []int, r *programpb.Run) {
 
 // subscribers is whose the sessions of a run are that begins with a NAPT, as Run has it. Behind it are no subscribers.
 func subscribers(e *walk.Emitter, node int) uint32 {
-	l, name, p := e.Node(node).Element.(element.NAPT).Limits, e.Node(node).Name, e.Program()
+	l := e.Node(node).Element.(element.NAPT).Limits
 	if l == (element.SubscriberLimits{}) {
 		return 0
 	}
-	i := slices.IndexFunc(p.Subscribers, func(s *programpb.SubscriberLimits) bool { return s.Name == name })
-	if i < 0 {
-		i = len(p.Subscribers)
-		p.Subscribers = append(p.Subscribers, &programpb.SubscriberLimits{
-			Name: name, PrefixLen: uint32(l.PrefixLen), MaxSessions: uint32(l.MaxSessions), MaxPorts: uint32(l.MaxPorts), Reason: e.Drop(l.Reason).GetChain(),
-		})
-	}
-	return uint32(i + 1)
+	return e.Subscribers(e.Node(node).Name, l)
 }
