@@ -73,6 +73,11 @@ func subscribersOf(p *programpb.Program) int64 {
 		return 0
 	}
 	sessions, records := int64(0), int64(recordsLeast)
+	for _, t := range p.GetTables() {
+		if t.GetConnectionLimit() != nil {
+			sessions += entriesOf(t)
+		}
+	}
 	for _, r := range p.GetRuns() {
 		if r.GetSubscribers() == 0 {
 			continue
@@ -131,10 +136,12 @@ func sizeOf(t *programpb.StateTable) size {
 		const opening = 8
 		ring := up(int64(t.GetTracking().GetMaxHalfOpen()), shards) / shards * opening
 		return size{shards: shards, entries: n, buckets: n/8 + 1, memory: ring}
+	case t.GetConnectionLimit() != nil: // where the address tells the shard, all may be of one
+		return size{shards: shards, entries: n, buckets: n/8 + 1}
 	case t.GetBalancer() != nil:
 		entries := min(n/8+1024, n)
 		return size{shards: shards, entries: entries + 1, buckets: entries/8 + 1}
-	case t.GetMeter() != nil: // where the address tells the shard, all may be of one
+	case t.GetMeter() != nil: // as above
 		return size{shards: shards, entries: n, buckets: max(even, n/8+1)}
 	case t.GetInspector() != nil:
 		return inspectorSize(t.GetInspector(), n)

@@ -236,8 +236,8 @@ chain.yaml:10: spec.path: must have at least 2 entries, has 1`,
 	},
 	"a function of two kinds and one of none": {
 		chain: graphtest.TwoInterfaces + "  functions:\n  - {name: fw, firewall: {}, monitor: {}}\n  - {name: x}\n  path: [inside, fw, outside]\n",
-		want: `chain.yaml:9: spec.functions[0]: set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, inspect, elements, click, functionRef
-chain.yaml:10: spec.functions[1]: set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, inspect, elements, click, functionRef`,
+		want: `chain.yaml:9: spec.functions[0]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef
+chain.yaml:10: spec.functions[1]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef`,
 	},
 	"required fields that are missing": {
 		chain: "  interfaces:\n  - {name: inside}\n  path: [inside, outside]\n",

@@ -69,6 +69,10 @@ var (
 	subscriberPorts    = metric("nat_subscriber_ports", "Outside ports of the ten subscribers that have most sessions.", "nat", "subscriber", "protocol")
 	subscriberRefused  = metric("nat_subscriber_refused_packets", "Packets of such a subscriber dropped for a limit, since it has had sessions without a break.", "nat", "subscriber")
 
+	limitedHosts       = metric("connection_limiter_hosts", "Hosts or prefixes that have connections counted by a connection limiter.", "function")
+	limitedConnections = metric("connection_limiter_host_connections", "Connections of the ten hosts that have most.", "function", "host")
+	limitedRefused     = metric("connection_limiter_host_refused_packets", "Packets of such a host dropped for its limit, since it has had connections without a break.", "function", "host")
+
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
 
@@ -342,6 +346,10 @@ func (e exposition) observation(o *programpb.ObservationStats, exported ipfix.Co
 
 func (e exposition) subscribers(s *controlpb.Stats) {
 	for _, n := range s.GetSubscribers() {
+		if n.GetConnections() {
+			e.hosts(n)
+			continue
+		}
 		e.gauge(subscribers, float64(n.GetSubscribers()), n.GetName())
 		for _, h := range n.GetHeaviest() {
 			name := program.SubscriberName(h)
@@ -351,6 +359,16 @@ func (e exposition) subscribers(s *controlpb.Stats) {
 			}
 			e.gauge(subscriberRefused, float64(h.GetRefused()), n.GetName(), name)
 		}
+	}
+}
+
+// hosts are those of a connection limiter.
+func (e exposition) hosts(n *programpb.SubscriberStats) {
+	e.gauge(limitedHosts, float64(n.GetSubscribers()), n.GetName())
+	for _, h := range n.GetHeaviest() {
+		name := program.SubscriberName(h)
+		e.gauge(limitedConnections, float64(h.GetSessions()), n.GetName(), name)
+		e.gauge(limitedRefused, float64(h.GetRefused()), n.GetName(), name)
 	}
 }
 

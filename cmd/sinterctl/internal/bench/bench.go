@@ -82,7 +82,10 @@ func (c Config) args(programFile, pcap string) []string {
 func measured(c Config) *programpb.Program {
 	p := proto.CloneOf(c.Chain.Result.Program)
 	for _, s := range p.Subscribers {
-		s.MaxSessions, s.MaxPorts = math.MaxUint32, math.MaxUint32
+		s.MaxSessions = math.MaxUint32
+		if s.MaxPorts > 0 { // a set without ports stays one
+			s.MaxPorts = math.MaxUint32
+		}
 	}
 	e := explain.New(c.Chain.Graph, c.Chain.Result)
 	seen := map[string]bool{}

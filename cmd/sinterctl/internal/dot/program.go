@@ -229,6 +229,8 @@ func tableOf(p *programpb.Program, op *programpb.Op) (table uint32, asks, ok boo
 		return o.Meter, true, true
 	case *programpb.Op_Inspect:
 		return o.Inspect.GetTable(), true, true
+	case *programpb.Op_Connect:
+		return o.Connect.GetTable(), true, true
 	case *programpb.Op_Admit:
 		return o.Admit.GetTable(), false, true
 	}

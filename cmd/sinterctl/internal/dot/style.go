@@ -50,6 +50,9 @@ func init() {
 	draw(writePaint, func(e element.StaticNAT) string { return describe.Count(len(e.Mappings), "fixed translation") })
 	draw(statePaint, func(e element.NAPT) string { return napt(e) })
 	draw(statePaint, func(e element.Meter) string { return meter(e) })
+	draw(statePaint, func(e element.ConnLimit) string {
+		return fmt.Sprintf("%s per /%d", describe.Count(e.PerHost.MaxSessions, "connection"), e.PerHost.PrefixLen)
+	})
 	draw(statePaint, func(e element.Inspect) string { return describe.Count(len(e.Rules), "rule") })
 	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })
 	draw(makePaint, func(element.EchoResponder) string { return "echo reply" })

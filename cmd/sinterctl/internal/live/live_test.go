@@ -147,14 +147,17 @@ func TestTheHeaviestSubscribersAreShown(t *testing.T) {
 	s.Subscribers = []*programpb.SubscriberStats{{Name: "nat/napt", Subscribers: 2, Heaviest: []*programpb.Subscriber{
 		{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 16129, TcpPorts: 1, UdpPorts: 16128, Refused: 143872},
 		{Prefix: 0x0a010000, PrefixLen: 16, Sessions: 3, TcpPorts: 2, IcmpPorts: 1},
+	}}, {Name: "guard", Subscribers: 1, Connections: true, Heaviest: []*programpb.Subscriber{
+		{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 100, Refused: 5},
 	}}}
 	var b bytes.Buffer
 	if err := Text(&b, Make(nil, nil, s), 0); err != nil {
 		t.Fatal(err)
 	}
-	const want = "SESSIONS  TCP PORTS  UDP PORTS  ICMP IDS  REFUSED  SUBSCRIBER   NAT\n" +
+	const want = "SESSIONS  TCP PORTS  UDP PORTS  ICMP IDS  REFUSED  SUBSCRIBER   FUNCTION\n" +
 		"16129     1          16128      0         143872   10.0.0.7     nat/napt\n" +
-		"3         2          0          1         0        10.1.0.0/16  nat/napt\n\n"
+		"3         2          0          1         0        10.1.0.0/16  nat/napt\n" +
+		"100       -          -          -         5        10.0.0.7     guard\n\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}

@@ -24,7 +24,7 @@ type Report struct {
 	Counters   []Row       `json:"counters,omitempty"`
 	Drops      []Drop      `json:"drops"`
 	Tables     []Table     `json:"tables,omitempty"`
-	// Subscribers are the heaviest ones of NAPTs that limit them.
+	// Subscribers are the heaviest ones of NAPTs that limit them, and the hosts with most connections of those that connection limiters bound.
 	Subscribers []Subscriber `json:"subscribers,omitempty"`
 	Workers     []Worker     `json:"workers"`
 }
@@ -88,15 +88,20 @@ type Colors struct {
 	Red    Rate `json:"red"`
 }
 
-// Subscriber is an inside host or prefix, and what it has of a NAPT.
+// Subscriber is an inside host or prefix, and what it has of a NAPT, or its connections.
 type Subscriber struct {
-	NAT       string `json:"nat"`
-	Name      string `json:"subscriber"`
-	Sessions  uint32 `json:"sessions"`
-	TCPPorts  uint32 `json:"tcpPorts"`
-	UDPPorts  uint32 `json:"udpPorts"`
-	ICMPPorts uint32 `json:"icmpPorts"`
-	Refused   uint64 `json:"refused"` // packets
+	Function string `json:"function"`
+	Name     string `json:"subscriber"`
+	Sessions uint32 `json:"sessions"`
+	Ports    *Ports `json:"ports,omitempty"` // none: sessions are connections, which have none
+	Refused  uint64 `json:"refused"`         // packets
+}
+
+// Ports are the outside ports that a subscriber has of a NAPT.
+type Ports struct {
+	TCP  uint32 `json:"tcp"`
+	UDP  uint32 `json:"udp"`
+	ICMP uint32 `json:"icmp"`
 }
 
 // Worker is a worker thread.
@@ -161,9 +166,11 @@ func (m maker) tables(before, now []*programpb.TableStats) (out []Table) {
 func subscribers(list []*programpb.SubscriberStats) (out []Subscriber) {
 	for _, n := range list {
 		for _, s := range n.GetHeaviest() {
-			out = append(out, Subscriber{
-				n.GetName(), program.SubscriberName(s), s.GetSessions(), s.GetTcpPorts(), s.GetUdpPorts(), s.GetIcmpPorts(), s.GetRefused(),
-			})
+			row := Subscriber{Function: n.GetName(), Name: program.SubscriberName(s), Sessions: s.GetSessions(), Refused: s.GetRefused()}
+			if !n.GetConnections() {
+				row.Ports = &Ports{s.GetTcpPorts(), s.GetUdpPorts(), s.GetIcmpPorts()}
+			}
+			out = append(out, row)
 		}
 	}
 	return out

@@ -30,9 +30,12 @@ func Text(w io.Writer, r Report, width int) error {
 		t := r.Tables[i]
 		return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Evicted, t.Name)
 	})
-	table(&b, "SESSIONS\tTCP PORTS\tUDP PORTS\tICMP IDS\tREFUSED\tSUBSCRIBER\tNAT", len(r.Subscribers), func(i int) string {
-		s := r.Subscribers[i]
-		return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%s\t%s", s.Sessions, s.TCPPorts, s.UDPPorts, s.ICMPPorts, s.Refused, s.Name, s.NAT)
+	table(&b, "SESSIONS\tTCP PORTS\tUDP PORTS\tICMP IDS\tREFUSED\tSUBSCRIBER\tFUNCTION", len(r.Subscribers), func(i int) string {
+		s, ports := r.Subscribers[i], "-\t-\t-"
+		if s.Ports != nil {
+			ports = fmt.Sprintf("%d\t%d\t%d", s.Ports.TCP, s.Ports.UDP, s.Ports.ICMP)
+		}
+		return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", s.Sessions, ports, s.Refused, s.Name, s.Function)
 	})
 	var meters []Table
 	for _, t := range r.Tables {
