@@ -52,11 +52,7 @@ func testSeen(t *testing.T) *Seen {
 				Packets: 50 * n, Bytes: 5000 * n, Rules: []*programpb.InspectCount{{Name: "sid 1: tunnel", Packets: 2 * n}},
 			}}},
 			Observation: &programpb.ObservationStats{Name: "mon", Packets: 1300 * n, Bytes: 83_200 * n, Sampled: 13 * n, Records: 12 * n, LostRecords: n, LostPackets: 3 * n, LostBytes: 900 * n},
-			Subscribers: []*programpb.SubscriberStats{{Name: "nat", Subscribers: 3, Heaviest: []*programpb.Subscriber{
-				{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 9, TcpPorts: 3, UdpPorts: 5, IcmpPorts: 1, Refused: 2 * n},
-			}}, {Name: "guard", Subscribers: 2, Connections: true, Heaviest: []*programpb.Subscriber{
-				{Prefix: 0x0a000000, PrefixLen: 24, Sessions: 100, Refused: 3 * n},
-			}}},
+			Subscribers: testSubscribers(n),
 			Workers: []*controlpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,
 				Latency:     []uint64{9: 2 * n, 10: 10 * n, 11: n},
@@ -86,6 +82,18 @@ func testSeen(t *testing.T) *Seen {
 			},
 		}},
 		Binding: &binding.Plan{Workers: []int{3}, Devices: []binding.Device{{Interface: "in", Device: "net1", Link: "net1", Driver: binding.AFPacket}}},
+	}
+}
+
+// testSubscribers are those of a NAPT, and the hosts of a connection limiter.
+func testSubscribers(n uint64) []*programpb.SubscriberStats {
+	return []*programpb.SubscriberStats{
+		{Name: "nat", Subscribers: 3, Heaviest: []*programpb.Subscriber{
+			{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 9, TcpPorts: 3, UdpPorts: 5, IcmpPorts: 1, Refused: 2 * n},
+		}},
+		{Name: "guard", Subscribers: 2, Connections: true, Heaviest: []*programpb.Subscriber{
+			{Prefix: 0x0a000000, PrefixLen: 24, Sessions: 100, Refused: 3 * n},
+		}},
 	}
 }
 
