@@ -4,6 +4,7 @@ package oracle
 
 import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/balancer/oracle"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/connlimit/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/inspect/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
