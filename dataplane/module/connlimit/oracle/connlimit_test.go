@@ -16,7 +16,7 @@ import (
 )
 
 // Timeouts of the tests' connections.
-var countedTimeouts = element.Timeouts{TCP: 100 * time.Second, TCPTransitory: 20 * time.Second, UDP: 10 * time.Second, ICMP: 5 * time.Second}
+var countedTimeouts = element.Timeouts{TCP: 100 * time.Second, TCPTransitory: 20 * time.Second, TCPClosing: 7 * time.Second, UDP: 10 * time.Second, ICMP: 5 * time.Second}
 
 // limited is inside ⇄ limiter ⇄ outside. Each host may have two connections, all together four. What goes to port 9 is dropped behind the
 // limiter as "behind".
@@ -214,10 +214,12 @@ func TestConnectionsCountAsLongAsTheirTimeouts(t *testing.T) {
 		"an opening":             {func(l *limited) { l.says(testbed.Inside, 1, "S", passes) }, countedTimeouts.TCPTransitory},
 		"one that is answered":   {func(l *limited) { l.says(testbed.Inside, 1, "S", passes); l.says(testbed.Outside, 1, "SA", passes) }, countedTimeouts.TCPTransitory},
 		"a connection":           {closes(), countedTimeouts.TCP},
-		"one with a FIN":         {closes("FA"), countedTimeouts.TCPTransitory},
-		"one with FINs and ACK":  {closes("FA", "FA", "A"), countedTimeouts.TCPTransitory},
-		"one that is reset":      {closes("R"), countedTimeouts.TCPTransitory},
-		"one reset from outside": {closes("A", "R"), countedTimeouts.TCPTransitory},
+		"one with a FIN":         {closes("FA"), countedTimeouts.TCPClosing},
+		"one with FINs and ACK":  {closes("FA", "FA", "A"), countedTimeouts.TCPClosing},
+		"one that is reset":      {closes("R"), countedTimeouts.TCPClosing},
+		"one reset from outside": {closes("A", "R"), countedTimeouts.TCPClosing},
+		"one that never opened":  {func(l *limited) { l.says(testbed.Inside, 1, "S", passes); l.says(testbed.Outside, 1, "FA", passes) }, countedTimeouts.TCPClosing},
+		"one that is open again": {closes("FA", "FA", "S"), countedTimeouts.TCPTransitory},
 		"datagrams":              {func(l *limited) { l.sees(testbed.Inside, testbed.UDP(1, 2), passes) }, countedTimeouts.UDP},
 		"a ping":                 {func(l *limited) { l.sees(testbed.Inside, testbed.Ping(1), passes) }, countedTimeouts.ICMP},
 		"GRE":                    {func(l *limited) { l.sees(testbed.Inside, testbed.Packet{Proto: layers.IPProtocolGRE}, passes) }, countedTimeouts.UDP},
@@ -424,10 +426,10 @@ func TestConnectionsBeyondALowerLimitStay(t *testing.T) {
 	l.says(testbed.Inside, 3, "S", "limit")
 	l.sees(testbed.Inside, from("10.0.0.3", 1), "full")
 	l.says(testbed.Inside, 2, "FA", passes)
-	l.now += countedTimeouts.TCPTransitory + 1
+	l.now += countedTimeouts.TCPClosing + 1
 	l.says(testbed.Inside, 3, "S", "limit") // one is left
 	l.says(testbed.Inside, 1, "FA", passes)
-	l.now += countedTimeouts.TCPTransitory + 1
+	l.now += countedTimeouts.TCPClosing + 1
 	l.says(testbed.Inside, 3, "S", passes)
 }
 
