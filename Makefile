@@ -159,6 +159,10 @@ inspect: engine ## Engine against oracle on INSPECT (32) random chains with insp
 stateful: engine ## Engine against oracle on STATEFUL (32) random chains with stateful firewalls: over a million packets.
 	SINTER_STATEFUL=$(or $(STATEFUL),32) go test ./test/differential -count=1 -timeout 4h -run 'TestStateful' -v
 
+.PHONY: connections
+connections: engine ## Engine against oracle on CONNECTIONS (32) random chains with limiters of connections: over a million packets.
+	SINTER_CONNECTIONS=$(or $(CONNECTIONS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestConnectionLimiters|TestLimit' -v
+
 .PHONY: homes
 homes: engine ## Engine against oracle on HOMES (32) random chains with port forwards and static translations: over a million packets.
 	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential -count=1 -timeout 4h -run 'TestFixedTranslations' -v

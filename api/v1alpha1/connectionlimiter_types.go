@@ -45,7 +45,7 @@ type ConnectionTimeouts struct {
 
 	// TCPClosing is for TCP connections of which a FIN or RST was seen. Their packets pass after that, too; but until then a connection counts.
 	// +optional
-	// +kubebuilder:default="10s"
+	// +kubebuilder:default="1s"
 	TCPClosing Duration `json:"tcpClosing,omitempty"`
 
 	// UDP flows, and those of protocols without ports (RFC 4787 section 4.3).

@@ -258,6 +258,7 @@ var functionDraws = []struct {
 	{2, drawLimiter},
 	{1, drawServing},
 	{2, drawStateful},
+	{2, drawConnLimit},
 	{1, drawStatic},
 	{1, drawInspection},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	connlimit "github.com/sinter-nfv/sinter/dataplane/module/connlimit/oracle"
 	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -59,6 +60,7 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 		return err
 	}
 	diff = append(diff, subscribers...)
+	diff = append(diff, r.compareHosts(connlimit.ConnectionsOf(r.oracle.Chain, now), stats)...)
 	if r.cut == partitionByHash {
 		wrong, err := r.compareShards(ctx)
 		if err != nil {
@@ -103,7 +105,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	spare := map[key]int{}
 	last := map[string]bool{}
-	flows := firewall.FlowsOf(r.oracle.Chain, now)
+	flows, connections := firewall.FlowsOf(r.oracle.Chain, now), connlimit.ConnectionsOf(r.oracle.Chain, now)
 	for i, t := range r.res.Program.GetTables() {
 		if t.GetMeter() != nil || t.GetInspector() != nil {
 			continue
@@ -112,8 +114,12 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 		if err != nil {
 			return nil, r.engine.died(err)
 		}
-		if t.GetTracking() != nil {
+		switch {
+		case t.GetTracking() != nil:
 			diff = append(diff, r.compareFlows(flows, t.GetName(), sessions)...)
+			continue
+		case t.GetConnectionLimit() != nil:
+			diff = append(diff, compareConnections(connections, t.GetName(), sessions)...)
 			continue
 		}
 		last[t.GetName()] = true

@@ -23,6 +23,8 @@ type model struct {
 	meters  map[[2]uint32]*level // by table and subscriber
 	served  map[uint32]*pairing  // by table
 	follows map[known]*followed
+	// contacts are connections that limiters count.
+	contacts map[contact]*followed
 	// streams are the TCP streams that inspectors know.
 	streams map[streamEnds]*begun
 	// expressions are those of inspectors, as Go matches them.
@@ -66,7 +68,7 @@ type shot struct {
 }
 
 func newModel(p *programpb.Program, links []graph.Interface) *model {
-	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, ends: map[*programpb.Leg][]program.End{}}
+	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, contacts: map[contact]*followed{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}, used: map[endpoint]*binding{}})
 	}
@@ -265,39 +267,8 @@ func (s *shot) set(f programpb.Field, v uint32) {
 
 func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 	for _, o := range l.GetOps() {
-		switch op := o.GetOp().(type) {
-		case *programpb.Op_Set:
-			s.set(op.Set.GetField(), op.Set.GetValue())
-		case *programpb.Op_Add:
-			s.add(op.Add.GetField(), op.Add.GetValue())
-		case *programpb.Op_TranslateError:
-			s.translateError(op.TranslateError)
-		case *programpb.Op_AddTtl:
-			s.ip[8] = byte(int32(s.ip[8]) + op.AddTtl)
-		case *programpb.Op_NextHop:
-			s.hop = op.NextHop
-		case *programpb.Op_StateForward:
-			if reason := m.forward(s, op.StateForward); reason != "" {
-				return m.drop(reason)
-			}
-		case *programpb.Op_Balance:
-			if reason := m.balance(s, op.Balance); reason != "" {
-				return m.drop(reason)
-			}
-		case *programpb.Op_BalanceBack:
-			m.balanceBack(s, op.BalanceBack)
-		case *programpb.Op_Meter:
-			if reason := m.measure(s, op.Meter); reason != "" {
-				return m.drop(reason)
-			}
-		case *programpb.Op_Inspect:
-			if reason := m.inspect(s, op.Inspect); reason != "" {
-				return m.drop(reason)
-			}
-		case *programpb.Op_Admit:
-			if reason := m.admit(s, op.Admit); reason != "" {
-				return m.drop(reason)
-			}
+		if reason := m.op(s, o); reason != "" {
+			return m.drop(reason)
 		}
 	}
 	switch o := l.GetOutcome().(type) {
@@ -319,6 +290,37 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 		return m.track(s, o.Track)
 	}
 	return false
+}
+
+// op does an operation to a packet; the reason, if it drops it.
+func (m *model) op(s *shot, o *programpb.Op) (reason string) {
+	switch op := o.GetOp().(type) {
+	case *programpb.Op_Set:
+		s.set(op.Set.GetField(), op.Set.GetValue())
+	case *programpb.Op_Add:
+		s.add(op.Add.GetField(), op.Add.GetValue())
+	case *programpb.Op_TranslateError:
+		s.translateError(op.TranslateError)
+	case *programpb.Op_AddTtl:
+		s.ip[8] = byte(int32(s.ip[8]) + op.AddTtl)
+	case *programpb.Op_NextHop:
+		s.hop = op.NextHop
+	case *programpb.Op_StateForward:
+		return m.forward(s, op.StateForward)
+	case *programpb.Op_Balance:
+		return m.balance(s, op.Balance)
+	case *programpb.Op_BalanceBack:
+		m.balanceBack(s, op.BalanceBack)
+	case *programpb.Op_Meter:
+		return m.measure(s, op.Meter)
+	case *programpb.Op_Inspect:
+		return m.inspect(s, op.Inspect)
+	case *programpb.Op_Admit:
+		return m.admit(s, op.Admit)
+	case *programpb.Op_Connect:
+		return m.connect(s, op.Connect)
+	}
+	return ""
 }
 
 func reasonName(r programpb.DropReason) string {

@@ -28,17 +28,29 @@ type followed struct {
 
 // over tells whether it has been idle for too long.
 func (m *model) over(k known, f *followed) bool {
-	t := m.p.GetTables()[k.table].GetTracking()
+	return m.now-f.last > patience(m.p.GetTables()[k.table].GetTracking(), k.proto, &f.tcp)
+}
+
+// timed are the timeouts of a table.
+type timed interface {
+	GetTcpMs() uint32
+	GetTcpTransitoryMs() uint32
+	GetUdpMs() uint32
+	GetIcmpMs() uint32
+}
+
+// patience is for how long a flow may be idle.
+func patience(t timed, proto uint8, c *connection) time.Duration {
 	ms := t.GetUdpMs()
 	switch {
-	case k.proto == packets.ProtoICMP:
+	case proto == packets.ProtoICMP:
 		ms = t.GetIcmpMs()
-	case k.proto == packets.ProtoTCP && f.tcp.answered && f.tcp.open && !f.tcp.ends:
+	case proto == packets.ProtoTCP && c.answered && c.open && !c.ends:
 		ms = t.GetTcpMs()
-	case k.proto == packets.ProtoTCP:
+	case proto == packets.ProtoTCP:
 		ms = t.GetTcpTransitoryMs()
 	}
-	return m.now-f.last > time.Duration(ms)*time.Millisecond
+	return time.Duration(ms) * time.Millisecond
 }
 
 // flowOf is the flow of an IP packet in its direction, as a table may know it; along: it began in this one.

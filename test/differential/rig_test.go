@@ -101,15 +101,20 @@ func newRigFrom(g, from *graph.Graph) (*rig, error) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}
 	for _, s := range res.Program.GetSubscribers() {
-		if min(s.GetMaxSessions(), s.GetMaxPorts()) < manyOfAHost {
+		if s.GetMaxSessions() < manyOfAHost || s.GetMaxPorts() > 0 && s.GetMaxPorts() < manyOfAHost {
 			r.workers = 1 // one counts what another has not reclaimed yet
 		}
 	}
 	for _, n := range g.Nodes {
-		if t, ok := n.Element.(element.Track); ok && t.Max < manyFlows {
-			r.workers = 1 // each has a share of the room
-		}
-		switch n.Element.(type) {
+		switch e := n.Element.(type) {
+		case element.Track:
+			if e.Max < manyFlows {
+				r.workers = 1 // each has a share of the room
+			}
+		case element.ConnLimit:
+			if e.Max < manyFlows {
+				r.workers = 1 // as above
+			}
 		case element.NAPT:
 			r.napts[n.Name] = true
 		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
@@ -310,8 +315,8 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 		}
 		r.stats.out[o.Interface]++
 	}
-	if earlyDiscard(want, seen, diff) {
-		r.stats.early++
+	if early := earlyDiscards(want, seen, diff); early > 0 {
+		r.stats.early += early
 		want.Drops, diff = seen.Drops, nil
 	} else if r.droppedWithinRun(want) {
 		r.stats.early++
@@ -385,25 +390,26 @@ func (r *rig) answerRefused(twoShards bool, want, seen interp.Result) bool {
 // notOurs is the reason of packets that need another worker's state.
 const notOurs = "not-ours"
 
-// earlyDiscard tells whether the only difference is that the oracle drops for want of a binding, a port or a backend, where the
-// program does not even look for one, since a later function drops the packet anyway (docs/elements.md, "A
-// packet that is dropped leaves no trace in state").
-func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
-	if len(diff) != 1 || diff[0].Kind != interp.MismatchDrops {
-		return false
-	}
-	if len(want.Drops) != len(seen.Drops) {
-		return false
+// earlyDiscards is how many packets, of one that came with its copies and answers, the oracle drops for want of a binding, a port or a backend,
+// where the program does not even look for one, since a later function drops the packet anyway (docs/elements.md, "A packet that is dropped leaves
+// no trace in state"). 0: there is another difference, or none.
+func earlyDiscards(want, seen interp.Result, diff []interp.Mismatch) (n uint64) {
+	if len(diff) != 1 || diff[0].Kind != interp.MismatchDrops || len(want.Drops) != len(seen.Drops) {
+		return 0
 	}
 	rest := slices.Clone(seen.Drops)
 	for _, d := range want.Drops {
-		if i := slices.Index(rest, d); i >= 0 {
+		i := slices.Index(rest, d)
+		switch {
+		case i >= 0:
 			rest = slices.Delete(rest, i, i+1)
-		} else if d.Reason != element.ReasonNATUnsupported && d.Reason != element.ReasonNATExhausted && !ofBalancer(d.Reason) && !strings.HasSuffix(d.Reason, "/full") && !strings.HasSuffix(d.Reason, subscriberLimit) {
-			return false
+		case d.Reason == element.ReasonNATUnsupported, d.Reason == element.ReasonNATExhausted, ofBalancer(d.Reason), strings.HasSuffix(d.Reason, "/full"), ofLimit(d.Reason):
+			n++
+		default:
+			return 0
 		}
 	}
-	return true
+	return n
 }
 
 // droppedWithinRun tells whether a NAPT that may be of a run drops a packet. The engine drops it where the run begins: what counts between the
@@ -420,6 +426,11 @@ const manyOfAHost = 4096
 
 // subscriberLimit ends the reasons for which NAPTs begin no flow of a subscriber.
 const subscriberLimit = "/subscriber-limit"
+
+// ofLimit tells whether a reason is that of a subscriber or host which has as much as it may.
+func ofLimit(reason string) bool {
+	return strings.HasSuffix(reason, subscriberLimit) || strings.HasSuffix(reason, connectionLimit)
+}
 
 // ofBalancer tells whether a reason is one for which a balancer finds no session or makes none.
 func ofBalancer(reason string) bool {

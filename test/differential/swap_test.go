@@ -213,7 +213,7 @@ func sameState(a, b *programpb.Program) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-// revise is the first chain with some rules and routes that lead elsewhere; or the one that was loaded, with other backends.
+// revise is the first chain with some rules and routes that lead elsewhere, and other limits of hosts; or the one that was loaded, with other backends.
 func (s *swapper) revise() *graph.Graph {
 	g, all := *s.first, true
 	if s.IntN(3) == 0 {
@@ -227,7 +227,7 @@ func (s *swapper) revise() *graph.Graph {
 			if n.Function != "" && e.Outs > 1 && all {
 				at = append(at, i)
 			}
-		case element.Lookup:
+		case element.Lookup, element.ConnLimit:
 			if all {
 				at = append(at, i)
 			}
@@ -248,6 +248,9 @@ func (s *swapper) revise() *graph.Graph {
 			n.Element = e
 		case element.Balancer:
 			e.Backends = s.reviseBackends(e.Backends)
+			n.Element = e
+		case element.ConnLimit:
+			e.PerHost.MaxSessions, e.PerHost.PrefixLen = 1+s.IntN(60), []int{32, 24, 8}[s.IntN(3)]
 			n.Element = e
 		case element.Lookup:
 			e.Routes = slices.Clone(e.Routes)

@@ -50,7 +50,7 @@ func (d *drawer) together() {
 
 // keeper draws a function that keeps state.
 func (d *drawer) keeper(ends [2]int) (left, right side) {
-	switch d.int("kind", 0, 5) {
+	switch d.int("kind", 0, 6) {
 	case 0, 1:
 		if d.napts < maxNAPTs {
 			return d.translator(6)
@@ -59,11 +59,13 @@ func (d *drawer) keeper(ends [2]int) (left, right side) {
 		return drawServing(d, ends)
 	case 3:
 		return drawLimiter(d, ends)
+	case 4:
+		return drawConnLimit(d, ends)
 	}
 	return d.stateful(d.name("sfw"), element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3), Strict: d.one("strict", 4)})
 }
 
-// inOrder is a chain of a NAPT (n), stateful firewalls (f; turned round: F) and a load balancer whose clients are left (b), or right (B), of
+// inOrder is a chain of a NAPT (n), stateful firewalls (f; turned round: F), limiters of connections (c, C) and a load balancer whose clients are left (b), or right (B), of
 // which all packets pass all.
 func inOrder(name, functions string) *graph.Graph {
 	return inARow(name, len(functions), func(b *builder, i int) (left, right side) {
@@ -75,6 +77,12 @@ func inOrder(name, functions string) *graph.Graph {
 			})
 		case 'f', 'F':
 			left, right = b.follows(id, element.Tracking{Timeouts: timeouts, Max: manyFlows, Table: id + "/flows", Full: id + "/full"}, functions[i] == 'F')
+			return left, right
+		case 'c', 'C':
+			left, right = b.connLimit(id, element.ConnLimit{Timeouts: timeouts, Max: manyFlows, PerHost: element.SubscriberLimits{PrefixLen: 32, MaxSessions: manyOfAHost}})
+			if functions[i] == 'C' {
+				return right, left
+			}
 			return left, right
 		}
 		n := b.add("lb"+strconv.Itoa(i), "balancer", element.Balancer{
@@ -110,7 +118,7 @@ func (b *builder) follows(name string, t element.Tracking, turned bool) (left, r
 // they are. No packet needs the state of two.
 func TestFlowsOfManyFunctionsHaveOneShard(t *testing.T) {
 	needHarness(t)
-	for _, functions := range []string{"fn", "nf", "nb", "bn", "fnb", "nfb", "bfn", "Fn", "nF", "fnf", "fbf", "fb", "BF", "fbnf", "ffffffffff", "ffffnffffb"} {
+	for _, functions := range []string{"fn", "nf", "nb", "bn", "fnb", "nfb", "bfn", "Fn", "nF", "fnf", "fbf", "fb", "BF", "fbnf", "ffffffffff", "ffffnffffb", "cn", "nc", "nC", "cfb", "ncf", "Cb"} {
 		t.Run(functions, func(t *testing.T) {
 			r, err := newRig(inOrder("together"+functions, functions))
 			if err != nil {

@@ -434,7 +434,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tcpClosing
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
-      default: 10s
+      default: 1s
     - name: tcpTransitory
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration

@@ -47,6 +47,19 @@ func Row(elements ...element.Element) *graph.Graph {
 	return g
 }
 
+// BothWays is a row of elements with two sides by which packets come back, too: from interface b to a.
+func BothWays(elements ...element.Element) *graph.Graph {
+	g := Row(elements...)
+	at := func(n, port int) graph.Edge { return graph.Edge{To: n, Port: port} }
+	to, first := at(g.Interfaces[0].Out, 0), g.Nodes[g.Interfaces[0].In].Out[0].To
+	for i := range elements {
+		g.Nodes[first+i].Out[0] = to
+		to = at(first+i, 1)
+	}
+	g.Nodes[g.Interfaces[1].In].Out[0] = to
+	return g
+}
+
 // LegsFrom are what a program does to packets from interface a, in words, class by class.
 func LegsFrom(t *testing.T, g *graph.Graph) (legs []string, r *walk.Result) {
 	t.Helper()

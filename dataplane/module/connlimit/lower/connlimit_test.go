@@ -44,7 +44,7 @@ func TestWhatIsWrongWithAConnectionLimiter(t *testing.T) {
 func TestWhatAConnectionLimiterBecomes(t *testing.T) {
 	for name, k := range map[string]struct{ spec, want string }{
 		"with the defaults": {
-			"maxPerHost: 100", "guard: connlimit guard at most 1000000, tcp 2h4m0s/4m0s/10s udp 5m0s icmp 1m0s, per /32 at most 100, else drop guard/limit",
+			"maxPerHost: 100", "guard: connlimit guard at most 1000000, tcp 2h4m0s/4m0s/1s udp 5m0s icmp 1m0s, per /32 at most 100, else drop guard/limit",
 		},
 		"with all given": {
 			"maxPerHost: 7, prefixLength: 24, maxConnections: 7, timeouts: {tcp: 1h, tcpTransitory: 2s, tcpClosing: 1s, udp: 3s, icmp: 4s}",

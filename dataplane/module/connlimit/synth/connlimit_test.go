@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth/testbed"
@@ -20,19 +19,6 @@ func guard(table string) element.ConnLimit {
 		Table: table, Max: 1000, Full: table + "/full", PerHost: element.SubscriberLimits{PrefixLen: 24, MaxSessions: 100, Reason: table + "/limit"},
 		Timeouts: element.Timeouts{TCP: time.Hour, TCPTransitory: time.Minute, TCPClosing: 10 * time.Second, UDP: 2 * time.Minute, ICMP: time.Second},
 	}
-}
-
-// bothWays is a row of elements with two sides by which packets come back, too: from interface b to a.
-func bothWays(elements ...element.Element) *graph.Graph {
-	g := testbed.Row(elements...)
-	at := func(n, port int) graph.Edge { return graph.Edge{To: n, Port: port} }
-	to, first := at(g.Interfaces[0].Out, 0), g.Nodes[g.Interfaces[0].In].Out[0].To
-	for i := range elements {
-		g.Nodes[first+i].Out[0] = to
-		to = at(first+i, 1)
-	}
-	g.Nodes[g.Interfaces[1].In].Out[0] = to
-	return g
 }
 
 func TestWhatStandsBehindALimiter(t *testing.T) {
@@ -75,7 +61,7 @@ func TestWhatStandsBehindALimiter(t *testing.T) {
 
 // TestBothDirectionsHaveOneTable looks at what the program has of a limiter.
 func TestBothDirectionsHaveOneTable(t *testing.T) {
-	_, r := testbed.LegsFrom(t, bothWays(guard("cl")))
+	_, r := testbed.LegsFrom(t, testbed.BothWays(guard("cl")))
 	p := r.Program
 	reason := func(name string) uint32 { return uint32(slices.Index(p.Reasons, name)) }
 	if len(p.Tables) != 1 || len(p.Subscribers) != 1 {
@@ -96,54 +82,6 @@ func TestBothDirectionsHaveOneTable(t *testing.T) {
 			want := &programpb.Connect{Full: reason("cl/full"), FromOutside: i == 1}
 			if ops := c.Legs[0].Ops; len(ops) != 1 || !proto.Equal(ops[0].GetConnect(), want) {
 				t.Errorf("from %s packets have %v done, want %v", side.Name, ops, want)
-			}
-		}
-	}
-}
-
-// TestALimiterBetweenNAPTsSeesWhatTheyMake: the first NAPT's addresses, both ways.
-func TestALimiterBetweenNAPTsSeesWhatTheyMake(t *testing.T) {
-	forth, r := testbed.LegsFrom(t, bothWays(testbed.Masquerade("192.0.2.1"), guard("cl"), testbed.Masquerade("198.51.100.1")))
-	const both = "translate source (napt0), bound connections (connlimit1), translate source (napt2) → output b"
-	if !slices.Contains(forth, both) {
-		t.Errorf("from inside packets have %q done, want %q among them", forth, both)
-	}
-	const limited, back = "bound connections (connlimit1) → translate back (napt0)", "translate back (napt2)"
-	var found []string
-	for _, s := range r.Segments {
-		for _, c := range s.Classes {
-			for _, l := range c.Legs {
-				found = append(found, l.String())
-			}
-		}
-	}
-	for _, want := range []string{limited, back} {
-		if !slices.Contains(found, want) {
-			t.Errorf("packets have %q done, want %q among them", found, want)
-		}
-	}
-	for _, run := range r.Runs {
-		if len(run.NAPTs) > 1 {
-			t.Errorf("%v are one run: the limiter would not see what the first one made", run.NAPTs)
-		}
-	}
-}
-
-// TestALimiterBesideAJoinedRun has two NAPTs behind a limiter: they stay one run, whose replies the limiter sees with the host's address.
-func TestALimiterBesideAJoinedRun(t *testing.T) {
-	forth, r := testbed.LegsFrom(t, bothWays(guard("cl"), testbed.Masquerade("192.0.2.1"), testbed.Masquerade("198.51.100.1")))
-	const joined = "bound connections (connlimit0), translate source (napt1>napt2) → output b"
-	if !slices.Contains(forth, joined) {
-		t.Errorf("from inside packets have %q done, want %q among them", forth, joined)
-	}
-	i := slices.IndexFunc(r.Program.Runs, func(run *programpb.Run) bool { return run.Name == "napt1>napt2" })
-	if i < 0 {
-		t.Fatalf("there is no such run: %v", r.Program.Runs)
-	}
-	for _, c := range r.Segments[r.Program.Runs[i].Segment].Classes {
-		for _, l := range c.Legs {
-			if got := l.String(); got != "bound connections (connlimit0) → output a" {
-				t.Errorf("replies have %q done", got)
 			}
 		}
 	}
