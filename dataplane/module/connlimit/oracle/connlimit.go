@@ -4,6 +4,7 @@ package oracle
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -24,7 +25,7 @@ type limit struct {
 	element.ConnLimit
 	of    map[flow.Flow]*connection // live or not, by what of a packet from inside tells them
 	hosts map[uint32]int            // how many of these each host has, by its prefix
-	swept time.Duration             // when those that are over were looked for last
+	swept time.Duration             // when those that have been over for a moment were looked for last
 }
 
 // connection is one that is counted, as its packets from inside tell it.
@@ -55,12 +56,13 @@ func (l *limit) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, b
 	}
 	e := l.find(f, r.Now)
 	if e == nil && in == element.ConnLimitInside && begins(p.IP) {
-		if reason := l.refuses(f, r.Now); reason != "" {
+		if reason := l.refuses(r, f); reason != "" {
 			r.Discard(n, p, reason)
 			return pass.Ended, false
 		}
 		e = l.begin(r, f, p.By)
-		r.Note("a connection begins, the host has %d of %d", l.hosts[l.host(f.Src)], l.PerHost.MaxSessions)
+		own, _ := l.count(l.host(f.Src), r.Now)
+		r.Note("a connection begins, the host has %d of %d", own, l.PerHost.MaxSessions)
 	}
 	if e != nil {
 		e.use(r, p.IP, in)
@@ -105,29 +107,52 @@ func (l *limit) live(e *connection, now time.Duration) bool {
 // host is what the addresses of a host share.
 func (l *limit) host(addr uint32) uint32 { return addr >> (32 - l.PerHost.PrefixLen) }
 
-// refuses is why a connection may not begin; empty: it may.
-func (l *limit) refuses(f flow.Flow, now time.Duration) (reason string) {
+// aMoment is for how long an engine that has just looked for what is over counts what has been over since (docs/elements.md).
+const aMoment = 10 * time.Millisecond
+
+// refuses is why a connection may not begin; empty: it may. Where a host or the table has enough with those that have just been over, an engine's
+// run may tell.
+func (l *limit) refuses(r *pass.Run, f flow.Flow) (reason string) {
 	host := l.host(f.Src)
-	if l.hosts[host] >= l.PerHost.MaxSessions || len(l.of) >= l.Max {
-		l.forget(now)
+	if l.hosts[host] < l.PerHost.MaxSessions && len(l.of) < l.Max {
+		return ""
 	}
+	l.forget(r.Now)
+	own, all := l.count(host, r.Now)
+	told := func(reason string) bool { return slices.Contains(r.Refusals, pass.Drop{Reason: reason}) }
 	switch {
-	case l.hosts[host] >= l.PerHost.MaxSessions:
+	case own >= l.PerHost.MaxSessions, l.hosts[host] >= l.PerHost.MaxSessions && told(l.PerHost.Reason):
 		return l.PerHost.Reason
-	case len(l.of) >= l.Max:
+	case all >= l.Max, len(l.of) >= l.Max && told(l.Full):
 		return l.Full
 	}
 	return ""
 }
 
-// forget removes the connections that are over, which are no different from none.
+// Refuses implements pass.Refusing.
+func (l *limit) Refuses() []string { return []string{l.PerHost.Reason, l.Full} }
+
+// count is how many live connections a host has, and all have.
+func (l *limit) count(host uint32, now time.Duration) (own, all int) {
+	for _, e := range l.of {
+		if l.live(e, now) {
+			all++
+			if l.host(e.Src) == host {
+				own++
+			}
+		}
+	}
+	return own, all
+}
+
+// forget removes the connections that have been over for longer than a moment.
 func (l *limit) forget(now time.Duration) {
 	if now <= l.swept {
 		return
 	}
 	l.swept = now
 	for _, e := range l.of {
-		if !l.live(e, now) {
+		if !l.live(e, now-aMoment) {
 			l.remove(e)
 		}
 	}
@@ -151,9 +176,12 @@ func (e *connection) use(r *pass.Run, ip []byte, side int) {
 	}
 }
 
-// put has a connection be one of the table's. It ends the one that has its place, which is over.
+// put has a connection be one of the table's. Of two with one place, one is over: that which was not used for longer.
 func (l *limit) put(e *connection) {
 	if old := l.of[e.Flow]; old != nil {
+		if old.last > e.last {
+			return
+		}
 		l.remove(old)
 	}
 	l.of[e.Flow] = e
