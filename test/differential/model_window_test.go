@@ -66,7 +66,8 @@ func (c *checking) takes(n numbered, direction int, tcp *connection) bool {
 		return n.from == c.sent[direction] || within(c.sent[direction], n.from, c.may[direction])
 	}
 	oldest := c.sent[direction] - tcp.scaled(65535, other)
-	return int32(c.may[direction]-n.from) >= 0 && int32(n.to-oldest) >= 0
+	behind := int32(c.may[direction]-n.from) < 0 && int32(c.sent[direction]-n.from) < 0
+	return !behind && int32(n.to-oldest) >= 0
 }
 
 // hear notes a segment that was taken.
