@@ -34,15 +34,27 @@ int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n
 	return i < n ? 0 : sn_build_fail(b, "%s is %u, but there are only %zu", field, i, n);
 }
 
-int sn_build_run_table(struct sn_builder *b, const char *field, uint32_t table)
+static int refuse_kind(struct sn_builder *b, const char *field, uint32_t table, const char *wanted)
 {
 	const struct sn_table_config *t = &b->p->tables[table];
 
+	return sn_build_fail(b, "%s is %u (%s), which is of kind %s, want %s", field, table, t->name,
+			     t->kind->name, wanted);
+}
+
+int sn_build_table_of(struct sn_builder *b, const char *field, uint32_t table,
+		      const struct sn_state_kind *kind, const char *wanted)
+{
 	if (sn_build_index(b, field, table, b->p->n_tables))
 		return -EINVAL;
-	return t->kind->owner ? 0
-			      : sn_build_fail(b, "%s is %u (%s), which is of kind %s, want a NAPT's", field,
-					      table, t->name, t->kind->name);
+	return b->p->tables[table].kind == kind ? 0 : refuse_kind(b, field, table, wanted);
+}
+
+int sn_build_run_table(struct sn_builder *b, const char *field, uint32_t table)
+{
+	if (sn_build_index(b, field, table, b->p->n_tables))
+		return -EINVAL;
+	return b->p->tables[table].kind->owner ? 0 : refuse_kind(b, field, table, "a NAPT's");
 }
 
 int sn_build_no_memory(struct sn_builder *b)

@@ -28,6 +28,10 @@ __attribute__((format(printf, 2, 3))) void sn_build_at(struct sn_builder *b, con
 
 int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n);
 
+/* A table of a kind; wanted tells whose it should be. */
+int sn_build_table_of(struct sn_builder *b, const char *field, uint32_t table,
+		      const struct sn_state_kind *kind, const char *wanted);
+
 /* A table that has runs. */
 int sn_build_run_table(struct sn_builder *b, const char *field, uint32_t table);
 

@@ -16,13 +16,10 @@ static const struct sn_balancer_rules *rules_of(const struct sn_program *p, cons
 static int decode_table(struct sn_builder *b, struct sn_op *to, uint32_t table, uint16_t writes)
 {
 	const char *field = sn_operation_of(to)->name;
-	int rc = sn_build_index(b, field, table, b->p->n_tables);
+	int rc = sn_build_table_of(b, field, table, &sn_balancer, "a balancer's");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[table].kind != &sn_balancer)
-		return sn_build_fail(b, "%s is %u (%s), which is of kind %s, want a balancer's", field, table,
-				     b->p->tables[table].name, b->p->tables[table].kind->name);
 	to->value = table;
 	to->writes = writes;
 	return 0;

@@ -20,14 +20,10 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	const Sinter__Program__V1__Connect *m = from->connect;
 	struct connect *c;
-	int rc = sn_build_index(b, "connect.table", m->table, b->p->n_tables);
+	int rc = sn_build_table_of(b, "connect.table", m->table, &sn_connlimit, "one of connections");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[m->table].kind != &sn_connlimit)
-		return sn_build_fail(
-			b, "connect.table is %u (%s), which is of kind %s, want one of connections", m->table,
-			b->p->tables[m->table].name, b->p->tables[m->table].kind->name);
 	c = sn_build_array(1, sizeof(*c));
 	rc = sn_build_operands(b, to, c);
 	if (rc)

@@ -21,14 +21,10 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	const Sinter__Program__V1__Admit *m = from->admit;
 	struct admit *a;
-	int rc = sn_build_index(b, "admit.table", m->table, b->p->n_tables);
+	int rc = sn_build_table_of(b, "admit.table", m->table, &sn_track, "one of tracking");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[m->table].kind != &sn_track)
-		return sn_build_fail(b, "admit.table is %u (%s), which is of kind %s, want one of tracking",
-				     m->table, b->p->tables[m->table].name,
-				     b->p->tables[m->table].kind->name);
 	a = sn_build_array(1, sizeof(*a));
 	rc = sn_build_operands(b, to, a);
 	if (rc)

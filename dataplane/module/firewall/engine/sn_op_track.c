@@ -51,14 +51,10 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	const Sinter__Program__V1__Track *m = from->track;
 	struct track *t;
-	int rc = sn_build_index(b, "track.table", m->table, b->p->n_tables);
+	int rc = sn_build_table_of(b, "track.table", m->table, &sn_track, "one of tracking");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[m->table].kind != &sn_track)
-		return sn_build_fail(b, "track.table is %u (%s), which is of kind %s, want one of tracking",
-				     m->table, b->p->tables[m->table].name,
-				     b->p->tables[m->table].kind->name);
 	t = sn_build_array(1, sizeof(*t));
 	rc = sn_build_operands(b, to, t);
 	if (rc)

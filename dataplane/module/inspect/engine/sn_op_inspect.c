@@ -25,14 +25,10 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	const Sinter__Program__V1__Inspect *m = from->inspect;
 	struct inspect *i;
-	int rc = sn_build_index(b, "inspect.table", m->table, b->p->n_tables);
+	int rc = sn_build_table_of(b, "inspect.table", m->table, &sn_inspect, "an inspector's");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[m->table].kind != &sn_inspect)
-		return sn_build_fail(b, "inspect.table is %u (%s), which is of kind %s, want an inspector's",
-				     m->table, b->p->tables[m->table].name,
-				     b->p->tables[m->table].kind->name);
 	i = sn_build_array(1, sizeof(*i));
 	rc = sn_build_operands(b, to, i);
 	if (rc)

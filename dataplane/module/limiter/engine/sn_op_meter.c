@@ -13,13 +13,10 @@ static const struct sn_meter_rules *rules_of(const struct sn_program *p, const s
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
 	const struct sn_meter_rules *r;
-	int rc = sn_build_index(b, "meter", from->meter, b->p->n_tables);
+	int rc = sn_build_table_of(b, "meter", from->meter, &sn_meter, "a meter's");
 
 	if (rc)
 		return rc;
-	if (b->p->tables[from->meter].kind != &sn_meter)
-		return sn_build_fail(b, "meter is %u (%s), which is of kind %s, want a meter's", from->meter,
-				     b->p->tables[from->meter].name, b->p->tables[from->meter].kind->name);
 	to->value = from->meter;
 	r = rules_of(b->p, to);
 	if (r->marks)
