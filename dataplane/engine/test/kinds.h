@@ -40,6 +40,13 @@ struct kind_case {
 	bool (*alike)(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now);
 };
 
+/* For kinds whose sessions are those of a side's flows: a use, and alike. */
+void kind_flow_use(const struct sn_state *state, struct sn_entry *e, uint64_t now);
+bool kind_flows_alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now);
+
+/* For kinds whose sessions have addresses of both sides: alike, whatever their times. */
+bool kind_sessions_alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now);
+
 void entries_are_made_once_and_found(void **state);
 void entries_end_when_they_were_not_used(void **state);
 void a_used_entry_lives_on(void **state);

@@ -51,20 +51,13 @@ static void napt_use(const struct sn_state *state, struct sn_entry *e, uint64_t 
 	sn_session_use(state, (struct sn_session *)e, NULL, false, now);
 }
 
-static bool napt_alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
-{
-	(void)a_now;
-	(void)b_now;
-	return a->own == b->own && !memcmp(a + 1, b + 1, sizeof(*a));
-}
-
 static const struct kind_case napt_by_host = {
 	.program = sn_sample_napt,
 	.idle_ns = 300000000000,
 	.shard = napt_shard,
 	.get = napt_get,
 	.use = napt_use,
-	.alike = napt_alike,
+	.alike = kind_sessions_alike,
 };
 
 static const struct kind_case napt_by_rss = {
@@ -74,7 +67,7 @@ static const struct kind_case napt_by_rss = {
 	.shard = napt_shard,
 	.get = napt_get,
 	.use = napt_use,
-	.alike = napt_alike,
+	.alike = kind_sessions_alike,
 };
 
 /* TCP openings that nobody answers give way. */
@@ -102,7 +95,7 @@ static const struct kind_case napt_openings = {
 	.shard = napt_shard_of_opening,
 	.get = napt_get_opening,
 	.use = napt_use,
-	.alike = napt_alike,
+	.alike = kind_sessions_alike,
 };
 
 /* ---- packets of each address ---- */

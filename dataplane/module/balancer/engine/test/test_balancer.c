@@ -138,20 +138,13 @@ static void use(const struct sn_state *state, struct sn_entry *e, uint64_t now)
 	sn_session_use(state, (struct sn_session *)e, NULL, true, now);
 }
 
-static bool alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
-{
-	(void)a_now;
-	(void)b_now;
-	return a->own == b->own && !memcmp(a + 1, b + 1, sizeof(*a));
-}
-
 static const struct kind_case flows = {
 	.program = balanced,
 	.idle_ns = 30 * SECOND,
 	.shard = shard_of,
 	.get = get,
 	.use = use,
-	.alike = alike,
+	.alike = kind_sessions_alike,
 };
 
 /* TCP openings that no backend answers give way. */
@@ -163,7 +156,7 @@ static const struct kind_case openings = {
 	.shard = shard_of,
 	.get = get_opening,
 	.use = use,
-	.alike = alike,
+	.alike = kind_sessions_alike,
 };
 
 /* ---- what only load balancers do ---- */

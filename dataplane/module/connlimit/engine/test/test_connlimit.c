@@ -98,28 +98,13 @@ static struct sn_entry *get(struct sn_partition *partition, uint32_t shard, uint
 	return s ? &s->entry : NULL;
 }
 
-static void use(const struct sn_state *state, struct sn_entry *e, uint64_t now)
-{
-	(void)state;
-	e->last_use = now;
-}
-
-static bool alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
-{
-	const struct sn_session *s = (const struct sn_session *)a, *u = (const struct sn_session *)b;
-
-	return s->inside_addr == u->inside_addr && s->remote_addr == u->remote_addr &&
-	       s->inside_port == u->inside_port && s->remote_port == u->remote_port && s->proto == u->proto &&
-	       s->seen == u->seen && a_now - a->last_use == b_now - b->last_use;
-}
-
 static const struct kind_case by_host = {
 	.program = unbounded,
 	.idle_ns = 20 * SECOND,
 	.shard = shard_of,
 	.get = get,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 static const struct kind_case by_rss = {
@@ -128,8 +113,8 @@ static const struct kind_case by_rss = {
 	.idle_ns = 20 * SECOND,
 	.shard = shard_of,
 	.get = get,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 static const struct kind_case by_address = {
@@ -138,8 +123,8 @@ static const struct kind_case by_address = {
 	.idle_ns = 20 * SECOND,
 	.shard = shard_of,
 	.get = get,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 /* ---- packets ---- */

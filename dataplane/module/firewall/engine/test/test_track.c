@@ -82,28 +82,13 @@ static struct sn_entry *get_tcp(struct sn_partition *partition, uint32_t shard, 
 	return get_of(partition, shard, &f, make, now);
 }
 
-static void use(const struct sn_state *state, struct sn_entry *e, uint64_t now)
-{
-	(void)state;
-	e->last_use = now;
-}
-
-static bool alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
-{
-	const struct sn_session *s = (const struct sn_session *)a, *u = (const struct sn_session *)b;
-
-	return s->inside_addr == u->inside_addr && s->remote_addr == u->remote_addr &&
-	       s->inside_port == u->inside_port && s->remote_port == u->remote_port && s->proto == u->proto &&
-	       s->seen == u->seen && a_now - a->last_use == b_now - b->last_use;
-}
-
 static const struct kind_case udp_by_host = {
 	.program = tracking_wire,
 	.idle_ns = 20 * S,
 	.shard = shard_of_udp,
 	.get = get_udp,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 static const struct kind_case udp_by_rss = {
@@ -112,8 +97,8 @@ static const struct kind_case udp_by_rss = {
 	.idle_ns = 20 * S,
 	.shard = shard_of_udp,
 	.get = get_udp,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 /* Openings that nobody answers give way. */
@@ -124,8 +109,8 @@ static const struct kind_case openings_by_address = {
 	.evicts = true,
 	.shard = shard_of_tcp,
 	.get = get_tcp,
-	.use = use,
-	.alike = alike,
+	.use = kind_flow_use,
+	.alike = kind_flows_alike,
 };
 
 /* ---- both directions ---- */
