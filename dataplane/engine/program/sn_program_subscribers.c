@@ -73,6 +73,15 @@ int sn_build_table_subscribers(struct sn_builder *b, struct sn_table_config *to,
 		return sn_build_fail(b, "subscribers is %u (%s), whose max_ports is %u, want 0", subscribers,
 				     b->p->subscribers[to->subscribers].name,
 				     b->p->subscribers[to->subscribers].max_ports);
+	/* Each would count in it what the other one has. */
+	for (const struct sn_table_config *t = b->p->tables; t < to; t++)
+		if (t->subscribers == to->subscribers)
+			return sn_build_fail(
+				b,
+				"subscribers is %u (%s), which is that of tables[%td] (%s), want a "
+				"set of its own",
+				subscribers, b->p->subscribers[to->subscribers].name, t - b->p->tables,
+				t->name);
 	return 0;
 }
 

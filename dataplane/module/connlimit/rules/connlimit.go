@@ -71,6 +71,19 @@ func table(p *programpb.Program, at string, t *programpb.StateTable) error {
 	if s := hosts(p, t); s.GetMaxPorts() != 0 {
 		return fmt.Errorf("%s: subscribers is %d (%s), whose max_ports is %d, want 0", at, c.GetSubscribers(), s.GetName(), s.GetMaxPorts())
 	}
+	return ownHosts(p, at, t)
+}
+
+// ownHosts refuses a set that an earlier table names too: each would count in it what the other one has.
+func ownHosts(p *programpb.Program, at string, t *programpb.StateTable) error {
+	for i, other := range p.GetTables() {
+		if other == t {
+			break
+		}
+		if n := t.GetConnectionLimit().GetSubscribers(); other.GetConnectionLimit().GetSubscribers() == n {
+			return fmt.Errorf("%s: subscribers is %d (%s), which is that of tables[%d] (%s), want a set of its own", at, n, hosts(p, t).GetName(), i, other.GetName())
+		}
+	}
 	return nil
 }
 

@@ -63,6 +63,9 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("connections-of-nobody", connections(func(l limiter) { l.table.ConnectionLimit.Subscribers = 0 }), "tables[1] (guard): subscribers is 0, want 1..1"),
 	ruletest.Refused("connections-subscribers-2", connections(func(l limiter) { l.table.ConnectionLimit.Subscribers = 2 }), "tables[1] (guard): subscribers is 2, want 1..1"),
 	ruletest.Refused("connections-ports", connections(func(l limiter) { l.hosts.MaxPorts = 1 }), "tables[1] (guard): subscribers is 1 (guard), whose max_ports is 1, want 0"),
+	ruletest.Refused("connections-subscribers-twice", limited(func(p *programpb.Program, l limiter) {
+		p.Tables = append(p.Tables, &programpb.StateTable{Name: "other", MaxSessions: 1, ConnectionLimit: l.table.ConnectionLimit})
+	}), "tables[2] (other): subscribers is 1 (guard), which is that of tables[1] (guard), want a set of its own"),
 	ruletest.Refused("connections-of-a-run", limited(func(p *programpb.Program, _ limiter) { p.Runs[0].Subscribers = 1 }), "runs[0] (nat): subscribers is 1 (guard), whose max_ports is 0, want at least 1"),
 	ruletest.Refused("connections-run", limited(func(p *programpb.Program, _ limiter) { p.Runs[0].Table = 1 }), "runs[0] (nat): table is 1 (guard), which is of kind connections, want a NAPT's"),
 	ruletest.Refused("connections-hosts-prefix-0", connections(func(l limiter) { l.hosts.PrefixLen = 0 }), "subscribers[0] (guard): prefix_len is 0, want 1..32"),
