@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/fib"
+	_ "github.com/sinter-nfv/sinter/dataplane/program" // kinds of every function
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 const (
@@ -47,7 +49,7 @@ const decisionBytes = 160
 
 func decisionsOf(p *programpb.Program) (bytes int64) {
 	for _, t := range p.GetTables() {
-		bytes += decisionBytes * entriesOf(t)
+		bytes += decisionBytes * memoryOf(t).Most
 	}
 	return bytes
 }
@@ -78,7 +80,7 @@ func coreOf(p *programpb.Program) int64 {
 	for _, o := range p.GetObservations() {
 		var sessions int64
 		for _, t := range p.GetTables() {
-			sessions = max(sessions, entriesOf(t))
+			sessions = max(sessions, memoryOf(t).Most)
 		}
 		bytes += min(flowsLeast+flowBytes*sessions, flowsMost) + int64(len(o.GetTops()))*int64(o.GetEntries())*topBytes
 	}
@@ -86,4 +88,4 @@ func coreOf(p *programpb.Program) int64 {
 }
 
 // keepsFlows tells whether packets of known flows are not classified again.
-func keepsFlows(t *programpb.StateTable) bool { return t.GetMeter() == nil && t.GetInspector() == nil }
+func keepsFlows(t *programpb.StateTable) bool { return !rule.StateKindOf(t).EachPacket }

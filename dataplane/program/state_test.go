@@ -24,8 +24,9 @@ func init() {
 			}
 			return nil
 		},
-		Text:  func(*programpb.Program, *programpb.StateTable) string { return "pages" },
-		Holds: "entries",
+		Text:   func(*programpb.Program, *programpb.StateTable) string { return "pages" },
+		Holds:  "entries",
+		Memory: rule.Flows,
 	})
 }
 

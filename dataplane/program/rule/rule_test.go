@@ -11,7 +11,7 @@ func TestWhatIsRegisteredTwiceIsRefused(t *testing.T) {
 	for name, register := range map[string]func(){
 		"an operation":                func() { rule.RegisterOperation[*programpb.Op_Set](rule.Operation{}) },
 		"an outcome":                  func() { rule.RegisterOutcome[*programpb.Leg_Output](rule.Outcome{}) },
-		"a kind that claims no table": func() { rule.RegisterState(&rule.StateKind{}) },
+		"a kind that claims no table": func() { rule.RegisterState(&rule.StateKind{Memory: rule.Flows}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			register()
@@ -23,4 +23,13 @@ func TestWhatIsRegisteredTwiceIsRefused(t *testing.T) {
 			register()
 		})
 	}
+}
+
+func TestAKindOfStateWithoutMemoryIsRefused(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("the memory of its tables has no bound")
+		}
+	}()
+	rule.RegisterState(&rule.StateKind{Name: "boundless", Claims: func(*programpb.StateTable) bool { return false }})
 }

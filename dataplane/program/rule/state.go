@@ -19,6 +19,12 @@ type StateKind struct {
 	Text func(p *programpb.Program, t *programpb.StateTable) string
 	// Holds says in two or three words what the entries are.
 	Holds string
+	// Memory is what the engine's memory for a table is laid out by. Change it together with the kind in the engine.
+	Memory func(t *programpb.StateTable) Memory
+	// EachPacket tells that packets of known flows are classified again: what the kind decides is not known from the flow.
+	EachPacket bool
+	// Subscribers is the set of subscribers whose entries a table counts, from 1; 0: none. Absent: none, or those of runs.
+	Subscribers func(t *programpb.StateTable) uint32
 }
 
 var (
@@ -30,6 +36,8 @@ var (
 // RegisterState adds a kind of state.
 func RegisterState(k *StateKind) {
 	switch {
+	case k.Memory == nil:
+		panic(fmt.Sprintf("kind of state %s has no Memory", k.Name))
 	case k.Claims != nil:
 		claiming = append(claiming, k)
 	case unclaimed == nil:

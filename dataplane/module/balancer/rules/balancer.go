@@ -26,6 +26,14 @@ var balancers = &rule.StateKind{
 	Check:  balancer,
 	Text:   balancerText,
 	Holds:  "flows, both ways",
+	Memory: memory,
+}
+
+// memory: no shard has more than an eighth of all flows, and some.
+func memory(t *programpb.StateTable) rule.Memory {
+	n := int64(t.GetMaxSessions())
+	entries := min(n/8+1024, n)
+	return rule.Memory{Most: n, Shards: rule.Shards, Entries: entries + 1, Buckets: entries/8 + 1}
 }
 
 func init() {

@@ -15,12 +15,14 @@ const maxConnections = 1 << 24
 
 // connections are the tables of connections.
 var connections = &rule.StateKind{
-	Name:   "connections",
-	Wanted: "one of connections",
-	Claims: func(t *programpb.StateTable) bool { return t.GetConnectionLimit() != nil },
-	Check:  table,
-	Text:   tableText,
-	Holds:  "connections of hosts",
+	Name:        "connections",
+	Wanted:      "one of connections",
+	Claims:      func(t *programpb.StateTable) bool { return t.GetConnectionLimit() != nil },
+	Check:       table,
+	Text:        tableText,
+	Holds:       "connections of hosts",
+	Memory:      rule.Flows,
+	Subscribers: func(t *programpb.StateTable) uint32 { return t.GetConnectionLimit().GetSubscribers() },
 }
 
 func init() {

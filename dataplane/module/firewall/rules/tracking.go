@@ -24,6 +24,15 @@ var flows = &rule.StateKind{
 	Check:  table,
 	Text:   tableText,
 	Holds:  "flows, both ways",
+	Memory: memory,
+}
+
+// memory: beside its flows a shard has a ring of those that are opening.
+func memory(t *programpb.StateTable) rule.Memory {
+	const openingBytes = 8
+	m := rule.Flows(t)
+	m.Bytes = rule.RoundUp(int64(t.GetTracking().GetMaxHalfOpen()), rule.Shards) / rule.Shards * openingBytes
+	return m
 }
 
 func init() {

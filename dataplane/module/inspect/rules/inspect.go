@@ -23,12 +23,33 @@ const (
 
 // inspectors are the tables of streams, with the rules.
 var inspectors = &rule.StateKind{
-	Name:   "inspector",
-	Wanted: "an inspector's",
-	Claims: func(t *programpb.StateTable) bool { return t.GetInspector() != nil },
-	Check:  inspector,
-	Text:   inspectorText,
-	Holds:  "streams, and counts of rules",
+	Name:       "inspector",
+	Wanted:     "an inspector's",
+	Claims:     func(t *programpb.StateTable) bool { return t.GetInspector() != nil },
+	Check:      inspector,
+	Text:       inspectorText,
+	Holds:      "streams, and counts of rules",
+	Memory:     memory,
+	EachPacket: true,
+}
+
+// memory: each worker counts for each rule, and each stream has what its rules have matched.
+func memory(t *programpb.StateTable) rule.Memory {
+	const (
+		workers    = 64
+		countsMore = 32
+		head       = 16
+	)
+	i := t.GetInspector()
+	rules := int64(len(i.GetRules()))
+	m := rule.Memory{Shards: rule.Shards, Entries: 1, Buckets: 1}
+	if streams := i.GetStreams(); streams != nil {
+		depth := int64(streams.GetDepth())
+		m = rule.Flows(t)
+		m.Elsewhere = int64(streams.GetMax()) * rule.RoundUp(head+rule.RoundUp(rules, 64)/8+rule.RoundUp(depth, 64)/8+depth, rule.EntryBytes)
+	}
+	m.Elsewhere += workers * (rules + countsMore) * 8
+	return m
 }
 
 func init() {

@@ -21,12 +21,25 @@ const (
 
 // meters are the tables of token buckets.
 var meters = &rule.StateKind{
-	Name:   "meter",
-	Wanted: "a meter's",
-	Claims: func(t *programpb.StateTable) bool { return t.GetMeter() != nil },
-	Check:  meter,
-	Text:   meterText,
-	Holds:  "token buckets",
+	Name:       "meter",
+	Wanted:     "a meter's",
+	Claims:     func(t *programpb.StateTable) bool { return t.GetMeter() != nil },
+	Check:      meter,
+	Text:       meterText,
+	Holds:      "token buckets",
+	Memory:     memory,
+	EachPacket: true,
+}
+
+// memory: without subscribers a meter has one entry.
+func memory(t *programpb.StateTable) rule.Memory {
+	m := rule.Flows(t)
+	if t.GetMeter().GetSubscribers() == nil {
+		m.Most, m.Entries = 1, 1
+	}
+	even := min(2*(m.Most/rule.Shards)+64, m.Most)
+	m.Buckets = max(even, m.Most/8+1)
+	return m
 }
 
 func init() {

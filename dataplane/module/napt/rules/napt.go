@@ -24,6 +24,7 @@ var pools = &rule.StateKind{
 	Check:  table,
 	Text:   tableText,
 	Holds:  "flows, both ways",
+	Memory: memory,
 }
 
 func init() {
