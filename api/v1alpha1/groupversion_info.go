@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+//go:generate go run ../../hack/oneof .
 //go:generate controller-gen object paths=.
 //go:generate controller-gen applyconfiguration paths=.
 //go:generate controller-gen crd:headerFile= paths=. output:crd:dir=../../config/crd

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	"iter"
+	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -70,7 +72,7 @@ type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
 
-// FunctionKinds has one member per kind of network function; exactly one is set.
+// FunctionKinds has one member per kind of network function; exactly one is set. Rules that say so are generated from it.
 type FunctionKinds struct {
 	// Firewall filters packets by ordered rules.
 	// +optional
@@ -121,23 +123,11 @@ type ClickConfiguration string
 
 // Kind is the name of the field that is set; empty: none is.
 func (f *FunctionKinds) Kind() string {
-	for _, k := range []struct {
-		name string
-		set  bool
-	}{
-		{"firewall", f.Firewall != nil},
-		{"router", f.Router != nil},
-		{"napt", f.NAPT != nil},
-		{"monitor", f.Monitor != nil},
-		{"rateLimiter", f.RateLimiter != nil},
-		{"connectionLimiter", f.ConnectionLimiter != nil},
-		{"loadBalancer", f.LoadBalancer != nil},
-		{"inspect", f.Inspect != nil},
-		{"elements", f.Elements != nil},
-		{"click", f.Click != ""},
-	} {
-		if k.set {
-			return k.name
+	v := reflect.ValueOf(f).Elem()
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			return name
 		}
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 // FunctionKindsApplyConfiguration represents a declarative configuration of the FunctionKinds type for use
 // with apply.
 //
-// FunctionKinds has one member per kind of network function; exactly one is set.
+// FunctionKinds has one member per kind of network function; exactly one is set. Rules that say so are generated from it.
 type FunctionKindsApplyConfiguration struct {
 	// Firewall filters packets by ordered rules.
 	Firewall *FirewallApplyConfiguration `json:"firewall,omitempty"`
