@@ -78,11 +78,16 @@ func (e *echo) peer(text string) netip.AddrPort {
 type client struct{ net.Conn }
 
 func dial(s *lab.Space, network, from, to string) (*client, error) {
+	return dialWithin(5*time.Second, s, network, from, to)
+}
+
+// dialWithin gives up after some time.
+func dialWithin(timeout time.Duration, s *lab.Space, network, from, to string) (*client, error) {
 	local, err := netip.ParseAddrPort(from)
 	if err != nil {
 		return nil, err
 	}
-	d := net.Dialer{Timeout: 5 * time.Second}
+	d := net.Dialer{Timeout: timeout}
 	if network == "tcp" {
 		d.LocalAddr = net.TCPAddrFromAddrPort(local)
 	} else {

@@ -36,7 +36,7 @@ spec:
   path: [inside, fw, rt, nat, outside]
 `
 
-// Of the chain's world: MAC addresses of its neighbours (the devices have others: their kernels
+// The chain's world: MAC addresses of its neighbours (the devices have others: their kernels
 // must not look), the port of the changing rule, the reason under which it drops.
 var (
 	hostMAC    = packets.MAC{2, 0, 0, 0, 0, 0xaa}
