@@ -14,7 +14,7 @@ import (
 )
 
 // Of says why a container of the pod does not do its work, by the kubelet's word and the container's own last ones, and what helps; empty: all do.
-// Of several it is the first one's cause, in the order of the names.
+// If several do not, it is the first one's cause, in the order of the names.
 func Of(pod *corev1.Pod, containers ...string) string {
 	for _, name := range containers {
 		c := containerOf(pod.Spec.Containers, name)

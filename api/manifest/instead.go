@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What to write instead of a value of the wrong shape, to be appended to a message; empty if nobody can know.
+// A hint what to write instead of a value of the wrong shape, to be appended to a message; empty if nobody can know.
 
 // mostEntries is of how many entries a list is that a message shows.
 const mostEntries = 12

@@ -134,7 +134,7 @@ const (
 // +kubebuilder:validation:Enum=Drop;Pass
 type InspectFragments string
 
-// What may become of fragments.
+// Ways to treat fragments.
 const (
 	FragmentsDrop InspectFragments = "Drop"
 	FragmentsPass InspectFragments = "Pass"

@@ -142,7 +142,7 @@ const (
 // +kubebuilder:validation:Enum=None;Client
 type Affinity string
 
-// What tells the backend of a new flow.
+// Ways to choose the backend of a new flow.
 const (
 	AffinityNone   Affinity = "None"
 	AffinityClient Affinity = "Client"

@@ -48,7 +48,7 @@ type Mirror struct {
 // +kubebuilder:validation:Enum=Flow;Source;Destination;SourcePrefix;DestinationPrefix
 type TopBy string
 
-// What may be listed.
+// Lists that a monitor may keep.
 const (
 	TopFlow              TopBy = "Flow"
 	TopSource            TopBy = "Source"

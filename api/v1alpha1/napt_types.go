@@ -16,7 +16,7 @@ func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(str
 // +kubebuilder:validation:Enum=EndpointIndependent;AddressDependent;AddressAndPortDependent
 type EndpointDependence string
 
-// What a mapping or a filter can depend on.
+// Dependences of a mapping or a filter.
 const (
 	EndpointIndependent     EndpointDependence = "EndpointIndependent"
 	AddressDependent        EndpointDependence = "AddressDependent"

@@ -48,7 +48,7 @@ type StaticTranslation struct {
 // +kubebuilder:validation:Enum=None;Fixed;All
 type Hairpinning string
 
-// What hosts inside reach others by.
+// Addresses by which hosts inside reach others.
 const (
 	// HairpinNone: packets to outside addresses leave.
 	HairpinNone Hairpinning = "None"

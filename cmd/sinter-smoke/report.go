@@ -22,7 +22,7 @@ func report(ctx context.Context, checks []check, pause time.Duration, out io.Wri
 	for _, c := range checks {
 		var last error
 		err := wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
-			// What a context cut short tells nothing about the check.
+			// A run that the context cut short tells nothing about the check.
 			if err := c.run(ctx); !errors.Is(err, context.DeadlineExceeded) || last == nil {
 				last = err
 			}

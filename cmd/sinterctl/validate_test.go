@@ -72,7 +72,7 @@ func TestFindingsForScripts(t *testing.T) {
 	golden(t, "faults.json", stdout)
 }
 
-// What is wrong with the files as a whole is a finding, too.
+// An error of the files as a whole is a finding, too.
 func TestErrorsWithoutAPlaceAreFindings(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"message": "chain \"none\" is not in the files given; known: office"`: {office, "--chain", "none"},

@@ -25,7 +25,7 @@ func Options() cache.Options {
 	return cache.Options{
 		DefaultTransform: trimmed(func(any) {}),
 		ByObject: map[client.Object]cache.ByObject{
-			// Of what every namespace is full of, only the operator's own.
+			// Every namespace is full of these: only the operator's own.
 			&corev1.ServiceAccount{}:        {Label: ours},
 			&rbacv1.Role{}:                  {Label: ours},
 			&rbacv1.RoleBinding{}:           {Label: ours},

@@ -188,7 +188,7 @@ func TestACompileThatTakesMoreThanItMayIsRefusedAndOthersGoOn(t *testing.T) {
 	}
 }
 
-// What is kept only saves time. A chain that needs its memory gets it.
+// The cache only saves time. A chain that needs its memory gets it.
 func TestACompileGetsTheMemoryThatIsKeptForOthers(t *testing.T) {
 	c := compiler(t, confined.Limits{Memory: 640 << 20, Processor: time.Minute, Clock: time.Minute}, "compile")
 	holds, err := confined.Self("hold")

@@ -329,7 +329,7 @@ func TestWhatAChainHasGoesWithIt(t *testing.T) {
 	}
 }
 
-// What others have made under the names that a chain needs is not the chain's: an account may have any rights.
+// An object that others made under a name that a chain needs is not the chain's: an account may have any rights.
 func TestObjectsOfOthersAreNotAdopted(t *testing.T) {
 	head := metav1.ObjectMeta{Name: "edge-dataplane", Labels: map[string]string{"whose": "another"}}
 	for kind, taken := range map[string]client.Object{

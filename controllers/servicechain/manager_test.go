@@ -293,7 +293,7 @@ func TestManyChainsCostLittleEach(t *testing.T) {
 		}
 		return true
 	})
-	// What the operator has begun before it may write late, on a busy machine: it does so once.
+	// On a busy machine the operator may finish late what it began before: it does so once.
 	for try, writes := 0, 1; writes > 0; try++ {
 		w.taken()
 		for i := range n {

@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// What the API server says of an old value is all that users of kubectl see: it refuses before the webhook.
+// Users of kubectl see nothing but the API server's words about an old value: it refuses before the webhook.
 func TestTheAPIServerRefusesOldValuesAndListsTheNewOnes(t *testing.T) {
 	w := newWorld(t)
 	for element, wants := range map[string][]string{

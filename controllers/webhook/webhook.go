@@ -212,7 +212,7 @@ func judged(found finding.List) (warnings admission.Warnings, bad finding.List) 
 	}
 	bad = found.Errors()
 	if slices.ContainsFunc(bad, missing) {
-		// What hangs on it would be judged wrongly.
+		// Findings that depend on it would be wrong.
 		for _, f := range bad {
 			warnings = append(warnings, f.String())
 		}

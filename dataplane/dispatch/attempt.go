@@ -44,7 +44,7 @@ func (p *planner) attempt(room, perPass, levels int, wanted func(*candidate) boo
 		if len(kept) == len(all) {
 			break
 		}
-		// What lies too deep is left out of the next choice, so that others get its room.
+		// Fields that lie too deep are left out of the next choice, so that others get its room.
 		for i := range all {
 			if all[i].level >= levels && all[i].of >= 0 {
 				off[all[i].of] = true

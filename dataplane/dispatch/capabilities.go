@@ -22,7 +22,7 @@ const (
 // Fragments says what a device makes of fragments where a rule asks for ports, flags or ICMP types.
 type Fragments uint8
 
-// What a device makes of fragments.
+// Ways in which devices treat fragments.
 const (
 	FragmentsUnknown  Fragments = iota // such a rule may match them, by whatever lies there
 	FragmentsPortless                  // such a rule matches no fragment

@@ -26,7 +26,7 @@ func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
 	}
 }
 
-// What devices can do.
+// Capabilities of devices.
 var (
 	plain   = Capabilities{}
 	rssOnly = Capabilities{Queues: 8, RSS: RSSCapabilities{Key: true, Buckets: 128, Ports: true}}

@@ -49,7 +49,7 @@ func inTwoTables(classes, steering []Rule) (out []Rule) {
 		r.Table = 1
 		out = append(out, r)
 	}
-	// What nobody steers goes where the port sends it; a second table has no such end of its own.
+	// Packets that no rule steers go where the port sends them; a second table has no such end of its own.
 	return append(out, Rule{Table: 1, Priority: steeringLevels, Action: Action{Kind: Pass}})
 }
 

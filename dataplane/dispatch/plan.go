@@ -42,7 +42,7 @@ func (c Costs) orDefault() Costs {
 // ActionKind is what becomes of a rule's packets.
 type ActionKind uint8
 
-// What becomes of a rule's packets.
+// Actions of a rule.
 const (
 	Pass    ActionKind = iota // go where the port sends packets without a rule: RSS, or its first queue
 	ToQueue                   // go to a receive queue

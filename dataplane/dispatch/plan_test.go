@@ -293,7 +293,7 @@ func TestAMarkTellsClassAndGeneration(t *testing.T) {
 	}
 }
 
-// What a table of routes says of a packet no device knows.
+// No device knows what a table of routes says of a packet.
 func TestClassesByRouteHaveNoRules(t *testing.T) {
 	p := chain(row{dport: span{80, 80}, src: anySrc, drop: "web"})
 	in := &Input{Program: p, Capabilities: able(100)}

@@ -42,7 +42,7 @@ func Update(installed []Rule, plan *Plan, caps *Capabilities, newProgram bool) (
 		kept, old, fresh = keepForBoth(installed, kept, old, fresh)
 	}
 	assign(kept, old, fresh, caps)
-	// What relies on others is at the end.
+	// Rules that rely on others are at the end.
 	slices.SortFunc(old, Rule.before)
 	slices.SortFunc(fresh, Rule.before)
 	slices.Reverse(fresh) // … so that both are taken from the end

@@ -13,7 +13,7 @@ import (
 	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 )
 
-// What an engine may choose itself is tested with what chooses it. Here is how the rest is compared.
+// Tests of what an engine may choose itself are beside it. Here is how the rest is compared.
 
 // sentOutside is what an engine is said to have done: a UDP flow of testbed.Natted has an endpoint, and its packet left.
 func sentOutside(p, seen testbed.Packet, choices ...Told) Seen {

@@ -13,7 +13,7 @@ const (
 	flagRST = 0x04
 )
 
-// What generators tell apart (docs/elements.md, "The elements").
+// Packets that generators tell apart (docs/elements.md, "The elements").
 var (
 	wholes       = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
 	echoRequests = oneOf(wholes.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.ICMPType, headerspace.Of(8)))

@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// What a leg does to the TTL.
+// The operation of a leg on the TTL.
 func addTTL(by int32) *programpb.Op { return &programpb.Op{Op: &programpb.Op_AddTtl{AddTtl: by}} }
 
 func setTTL() *programpb.Op {

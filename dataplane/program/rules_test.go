@@ -111,7 +111,7 @@ func TestTheRulesAreThoseOfTheExamplesThatTheEngineReadsToo(t *testing.T) {
 		}
 		kept(t, e.Name, b)
 	}
-	// What Go does not even encode: a name that is no UTF-8.
+	// Go does not even encode this: a name that is no UTF-8.
 	b, err := program.Encode(ruletest.Sample())
 	if err != nil {
 		t.Fatal(err)

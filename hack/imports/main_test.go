@@ -83,7 +83,7 @@ func found(t *testing.T, files map[string]wrong) {
 	}
 }
 
-// What is planted in lists is what Go itself lists when there are such files: this is seen once, for a file of each sort.
+// Files that are planted in lists are as Go itself lists them when there are such files: this is seen once, for a file of each sort.
 func TestFilesOfEachSortAreListed(t *testing.T) {
 	module, dir := root(t), t.TempDir()
 	replace, imports := map[string]string{}, map[string]string{}

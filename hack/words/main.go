@@ -81,6 +81,7 @@ func search(root fs.FS, paths []string) (lines []string, err error) {
 			return nil, err
 		}
 		lines = append(lines, searchText(path, text)...)
+		lines = append(lines, beginnings(path, text)...)
 	}
 	return lines, nil
 }

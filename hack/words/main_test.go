@@ -22,6 +22,10 @@ var plants = map[string]struct{ path, text, want string }{
 	"an apostrophe":               {"docs/a.md", "reasons of the chain’s own\n", `docs/a.md:1: "chain’s own": write of the chain, or that the chain defines`},
 	"a question":                  {"docs/a.md", "Who decides that a shard moves?\n", ""},
 	"part of a word":              {"a.go", "var shallow, recommended, availability int\n", ""},
+	"a riddle":                    {"a.go", "// What comes back is dropped.\n", `a.go:1: a comment begins with "What": begin with the name of the thing`},
+	"a riddle in C":               {"a.c", "int a; /* one */\n/* Of one worker. */\n", `a.c:2: a comment begins with "Of": begin with the name of the thing`},
+	"amid a comment":              {"a.go", "// A packet may begin a flow.\n// What comes back is of it.\n", ""},
+	"the name of a function":      {"a.go", "// Of are all.\n// Really.\nfunc (s set) Of(n int) {}\n", ""},
 	"texts of others":             {"test/data/routes/LICENSE.txt", "You shall.\n", ""},
 }
 

@@ -62,7 +62,7 @@ func TestAReportOfDrawnRowsTellsWhatTheyMiss(t *testing.T) {
 	}
 }
 
-// What hinders one burst in a run is not what it costs, so its next run counts. Runs have the bursts in different orders.
+// A hindrance of one burst in a run is not part of its cost, so its next run counts. Runs have the bursts in different orders.
 func TestABurstCostsWhatItsQuickestRunTook(t *testing.T) {
 	costs := make(burstCosts, 4)
 	for i, run := range []struct {

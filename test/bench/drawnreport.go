@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a drawn row may take.
+// Limits of a drawn row.
 const (
 	drawnSynthesis = time.Second
 	drawnMemory    = 500 << 20

@@ -69,7 +69,7 @@ func TestTheEngineRunsTenPairsOfALargeFirewallAndALargeRouter(t *testing.T) {
 	driveBackbone(t, backbone.Pairs(t, 10))
 }
 
-// Of each table but the last, routes with one output are followed together.
+// Routes with one output are followed together, in each table but the last.
 func TestTheEngineRunsRoutersInARow(t *testing.T) {
 	needHarness(t)
 	for _, c := range []struct{ routers, routes int }{{3, 3000}, {12, 500}, {24, 100}} {
@@ -79,7 +79,7 @@ func TestTheEngineRunsRoutersInARow(t *testing.T) {
 	}
 }
 
-// What one router tells apart comes together at the next one by two ways. At the last one the next hops show.
+// Packets that one router tells apart come together at the next one by two ways. At the last one the next hops show.
 func TestTheEngineRunsRoutersWithFirewallsSideBySideBetweenThem(t *testing.T) {
 	needHarness(t)
 	for _, c := range []struct{ routers, routes, rules int }{{1, 1000, 250}, {3, 500, 40}, {6, 200, 4}} {

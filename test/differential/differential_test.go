@@ -19,7 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// What the whole suite has to reach, with -short too, unless -run or -skip leave something out.
+// Numbers that the whole suite has to reach, with -short too, unless -run or -skip leave something out.
 const (
 	wantPackets = 2_000_000
 	wantChains  = 25

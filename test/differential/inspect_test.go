@@ -124,7 +124,7 @@ func drawInspection(d *drawer, _ [2]int) (left, right side) {
 		in[side], pass[side] = graph.Edge{To: node}, graph.Edge{To: node}
 		d.connect(graph.Edge{To: node, Port: 1}, graph.Edge{To: inspector, Port: side})
 	}
-	// What comes in by one side leaves by the other.
+	// A packet that comes in by one side leaves by the other.
 	return side{in: in[0], outs: []graph.Edge{{To: inspector, Port: 0}, pass[1]}}, side{in: in[1], outs: []graph.Edge{{To: inspector, Port: 1}, pass[0]}}
 }
 

@@ -288,7 +288,7 @@ func TestGeneratedErrorsLeaveWithTheirFullTTL(t *testing.T) {
 	p.wants("inside", last, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
 }
 
-// What is too big for an interface is answered by it: whether the answer meets a router depends on the chain.
+// A packet that is too big for an interface is answered by it: whether the answer meets a router depends on the chain.
 func TestErrorsOfInterfacesLeaveWithTheirFullTTL(t *testing.T) {
 	thin := strings.NewReplacer("192.0.2.1/24,", "192.0.2.1/24, mtu: 600,")
 	const open = "  - {name: fw, firewall: {default: Accept}}\n  - {name: nat, napt: {pool: [192.0.2.2]}}\n"

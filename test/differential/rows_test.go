@@ -173,7 +173,7 @@ func TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow(t *testing.T) {
 			for _, out := range outs {
 				f, _ := packets.Reply(random, out.frame, 0, make([]byte, 8))
 				in, _ := packets.Parse(r.must(t, time.Second, sent{1, f}).frame)
-				// What the host says about it, and what somebody on the way says about the first.
+				// The host answers it, and somebody on the way answers the first.
 				about := ethernet(r.g, 0, packets.IPv4{Src: in.IP.Dst, Dst: to, Proto: packets.ProtoICMP, TTL: 64, Payload: packets.ICMP(3, 2, 0, in.IP.Bytes())})
 				if out := r.must(t, time.Second, sent{0, about}); out.iface != 1 {
 					t.Errorf("the error leaves by interface %d", out.iface)

@@ -181,7 +181,7 @@ func TestAWrongChangeOfATableIsRefusedAndNothingChanges(t *testing.T) {
 			t.Fatalf("program %x runs, want %x as before", stats.GetHash(), running)
 		}
 	}
-	// What was refused left the table as it was: the right change of it is taken.
+	// A refused change left the table as it was: the right change of it is taken.
 	encoded, hash = named(t, after)
 	if _, err := h.LoadTables(t.Context(), encoded, hash, []*controlpb.FibChange{control.TableChange(before, after)}); err != nil {
 		t.Error(err)

@@ -53,7 +53,7 @@ func cluster(t *testing.T, what string) {
 	}
 }
 
-// Of the machine's own, or of others who work on it meanwhile.
+// Noise of the machine's own, or of others who work on it meanwhile.
 var (
 	restless = regexp.MustCompile(`random|nr_inodes|inode-|inode_state|dentry-state|file-nr|ns_last_pid|pty\.nr|aio-nr|quota\.syncs|sched_domain|conntrack_count|netdev_rss_key|keys\.|nr_hugepages_mempolicy`)
 	ours     = regexp.MustCompile(`sinter-cluster|cni|kube|containerd|multus|etcd|/inside|/outside`)

@@ -190,7 +190,7 @@ func (w *world) edge() {
 	if out := w.kubectl("get", "servicechain", chainName, "--ignore-not-found"); out == "" {
 		w.kubectl("apply", "-f", sample)
 	}
-	// What a test before has added goes; rollouts are not watched for long.
+	// Objects that a test before has added go; rollouts are not watched for long.
 	spec := w.kubectl("create", "--dry-run=client", "-o", "jsonpath={.spec}", "-f", sample)
 	w.kubectl("patch", "servicechain", chainName, "--type=merge", "-p", `{"spec": `+spec+`}`)
 	w.kubectl("patch", "servicechain", chainName, "--type=merge", "-p", `{"spec": {"rollbackTo": null, "rollout": {"observeSeconds": 2}}}`)

@@ -15,7 +15,7 @@ func TestEveryAccountMayDoItsWorkAndNoMore(t *testing.T) {
 	w := begin(t)
 	w.edge()
 	operator := "system:serviceaccount:" + system + ":sinter"
-	// Of an agent's chain; without a name, a question is about all objects of the namespace.
+	// The objects of an agent's chain; without a name, a question is about all objects of the namespace.
 	instance, program := "chaininstances.nfv.sinter.dev/"+podName, "chainprograms.nfv.sinter.dev/"+w.chain().Status.Program
 	agent := "system:serviceaccount:" + space + ":" + chainName + "-dataplane"
 	for who, cases := range map[string]map[string]bool{
@@ -159,7 +159,7 @@ func TestNoContainerWritesToItsRoot(t *testing.T) {
 	}
 }
 
-// What the pods may do is argued in docs/operator.md; nothing else is asked for.
+// The reasons for what the pods may do are in docs/operator.md; nothing else is asked for.
 func TestTheOperatorsNamespaceMayEnforceTheRestrictedStandard(t *testing.T) {
 	w := begin(t)
 	if _, err := w.try("label", "namespace", system, "pod-security.kubernetes.io/enforce=restricted", "--dry-run=server", "--warnings-as-errors"); err != nil {

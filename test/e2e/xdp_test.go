@@ -29,7 +29,7 @@ func TestTheSampleRunsByAFXDP(t *testing.T) {
 	w.has("Seccomp", "2")               // a filter: the runtime's
 	w.passes("by AF_XDP")
 
-	// What a killed engine leaves at the interfaces does not keep the next one from them.
+	// The remains of a killed engine at the interfaces do not keep the next one from them.
 	before, uid := w.restarts("engine"), w.pod().UID
 	w.kill(podName, "engine", "SIGKILL")
 	w.eventually("the engine is restarted", 30*time.Second, func() error {

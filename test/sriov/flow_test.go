@@ -18,7 +18,7 @@ import (
 // flowCount is how many flows go through the NAPT: what an emulated processor does in seconds; SINTER_FLOWS asks for others.
 const flowCount = 10_000
 
-// What test/sriov/flows prints.
+// A line that test/sriov/flows prints.
 type flowStep struct {
 	Name                        string
 	Seconds                     float64

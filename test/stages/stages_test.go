@@ -18,7 +18,7 @@ func checkout(t *testing.T, programs map[string]string) (root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What cannot be run here must fail there: modes are copied, too.
+	// A script that cannot be run here must fail there: modes are copied, too.
 	if err := os.CopyFS(filepath.Join(root, "hack", "tests"), os.DirFS(filepath.Join(own, "tests"))); err != nil {
 		t.Fatal(err)
 	}

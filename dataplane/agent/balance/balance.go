@@ -52,7 +52,7 @@ type Balance struct {
 	mu    sync.Mutex
 	state State
 
-	// Of Step alone.
+	// Used by Step alone.
 	balancer *balance.Balancer
 	before   *controlpb.Stats  // the last reading; nil: none of this engine
 	life     uint64            // the connection that it came by

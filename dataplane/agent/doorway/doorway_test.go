@@ -131,7 +131,7 @@ func TestANewcomerFindsRoomBesideSourcesThatHoldAll(t *testing.T) {
 	if lost != 1 || ended(t, kubelet) {
 		t.Errorf("%d connections of strangers ended, and the newcomer's: %v; want one, and not his", lost, ended(t, kubelet))
 	}
-	// What is closed counts no longer.
+	// Closed connections count no longer.
 	for _, c := range strangers {
 		_ = c.Close()
 	}

@@ -28,7 +28,7 @@ const (
 	backlog = 128
 )
 
-// What a program returns: which socket gets the connection, by the order in which they began to listen.
+// The program's return values: which socket gets the connection, by the order in which they began to listen.
 const (
 	refuse = 0
 	take   = 1

@@ -61,7 +61,7 @@ type Dispatch struct {
 	mu    sync.Mutex
 	state State
 
-	// Of whoever has the turn.
+	// Used by whoever has the turn.
 	met      bool
 	life     uint64          // the connection to the engine that was met
 	unknown  string          // why it is not known what the devices can do

@@ -70,7 +70,7 @@ type Loader struct {
 	mu    sync.Mutex
 	state State
 
-	// Of Step alone.
+	// Used by Step alone.
 	refused map[string]error  // programs that are not tried again, and why
 	strikes map[string]int    // engines that died soon after they got a program
 	trial   *delivery.Program // the program that was loaded last

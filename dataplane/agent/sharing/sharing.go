@@ -53,7 +53,7 @@ type Sharing struct {
 	mu    sync.Mutex
 	state State
 
-	// Of Step alone.
+	// Used by Step alone.
 	life     uint64               // the connection by which the engine was told:
 	keyed    bool                 // the key,
 	told     *controlpb.SetPeers  // the peers, and who is the front

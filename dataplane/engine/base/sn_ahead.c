@@ -187,7 +187,7 @@ static bool bring(struct sn_stretch *s, size_t target)
 	next = ready + SN_HUGE_PAGE - (uintptr_t)(s->base + ready) % SN_HUGE_PAGE;
 	if (next > s->size)
 		next = s->size;
-	/* Of small pages only as many as are wanted. */
+	/* Only as many small pages as are wanted. */
 	if (next > target && s->base + ready < sn_huge_begin(s->base, s->whole))
 		next = target;
 	sn_huge_populate(s->base + ready, next - ready);
@@ -195,7 +195,7 @@ static bool bring(struct sn_stretch *s, size_t target)
 	return true;
 }
 
-/* What stretches do: most of all of them. */
+/* The pace of most stretches is that of all. */
 enum pace {
 	RESTS,
 	GROWS,
@@ -264,7 +264,7 @@ static enum pace look(void)
 	return pace;
 }
 
-/* Of this process: a line of smaps_rollup, in bytes. */
+/* A line of this process's smaps_rollup, in bytes. */
 static uint64_t line_of(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);

@@ -37,7 +37,7 @@ struct sn_growing {
 	size_t size;
 	uint32_t n;
 	struct sn_stretch *stretches;
-	/* Of all mappings; see sn_ahead.c. */
+	/* In the list of all mappings; see sn_ahead.c. */
 	struct sn_growing *next;
 	bool gone;
 };

@@ -10,7 +10,7 @@
 #define SN_FRAME_HEADER 4
 #define SN_FRAME_MAX	(256u << 20)
 
-/* What is read so far of a stream of frames. */
+/* The part of a stream of frames that is read so far. */
 struct sn_frame_buffer {
 	uint8_t *data;
 	size_t len;

@@ -2,7 +2,8 @@
 #ifndef SN_CLASSES_H
 #define SN_CLASSES_H
 
-/* What packets of a burst are, before their turns: their classes, and the state that they will look for. */
+/* Facts about the packets of a burst, before their turns: their classes, and the state that they will look
+ * for. */
 
 #include "sn_env.h"
 

@@ -2,8 +2,8 @@
 #ifndef SN_ENV_H
 #define SN_ENV_H
 
-/* What the packets of a worker meet, whichever way they go: the program and its counters, the burst that they
- * came in, and what they leave by. */
+/* The environment of a worker's packets, whichever way they go: the program and its counters, the burst that
+ * they came in, and what they leave by. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ struct sn_hooks {
 	sn_events_fn tell;
 };
 
-/* What devices do by flow rules, and what is noted of it. */
+/* The flow rules that devices have, and the notes about them. */
 struct sn_devices {
 	uint64_t watched;  /* bit per interface: its device has rules, and is watched */
 	uint64_t believed; /* bit per interface: its packets' marks are */

@@ -2,7 +2,7 @@
 #ifndef SN_HOOKS_H
 #define SN_HOOKS_H
 
-/* What a worker calls where packets leave, die, or make and end state. */
+/* Hooks of a worker where packets leave, die, or make and end state. */
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 
 #include "sn_env.h"
 
-/* What has no buffer (any more) is dropped: the reason is counted, the hook told. */
+/* A packet without a buffer is dropped: the reason is counted, the hook told. */
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason);
 

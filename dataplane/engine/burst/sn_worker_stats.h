@@ -2,7 +2,7 @@
 #ifndef SN_WORKER_STATS_H
 #define SN_WORKER_STATS_H
 
-/* What a worker counts, whatever program runs. Written by the worker alone, read by others. */
+/* Counters of a worker, whatever program runs. Written by the worker alone, read by others. */
 
 #include <stdint.h>
 
@@ -30,7 +30,7 @@ struct sn_port_count {
 	uint64_t misclassified; /* marks that were found wrong */
 };
 
-/* What a shard's packets were on one worker; with several workers only. */
+/* Counters of a shard's packets on one worker; with several workers only. */
 struct sn_shard_count {
 	uint64_t packets;
 	uint64_t cycles; /* its share of the bursts that they were in */

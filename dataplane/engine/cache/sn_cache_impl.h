@@ -2,7 +2,7 @@
 #ifndef SN_CACHE_IMPL_H
 #define SN_CACHE_IMPL_H
 
-/* What the cache's two files do for one another: sn_cache.c has entries, sn_cache_short.c short decisions. */
+/* The border between the cache's two files: sn_cache.c has entries, sn_cache_short.c short decisions. */
 
 #include "sn_cache.h"
 
@@ -27,7 +27,7 @@ static inline size_t sn_shorts_size(uint32_t buckets)
 bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
 		    const struct sn_session *s);
 
-/* What slots say is forgotten. */
+/* The contents of all slots are forgotten. */
 void sn_shorts_forget(struct sn_cache *c);
 
 #endif /* SN_CACHE_IMPL_H */

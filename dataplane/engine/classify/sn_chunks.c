@@ -162,7 +162,7 @@ void sn_trie_tidy(struct sn_trie *trie, uint32_t slot)
 	uint32_t at = trie->root[slot];
 	uint32_t *own = &chunks->slots[at];
 
-	/* What others lead to is as it was when they were made. */
+	/* The chunks that others lead to are as they were when those were made. */
 	if ((at & SN_TRIE_RESULT) || chunks->leads[at / SN_CHUNK_SLOTS] > 1)
 		return;
 	for (uint32_t i = 0; i < SN_CHUNK_SLOTS; i++)

@@ -64,7 +64,7 @@ struct sn_classifier {
  * cache needs no more entries than there are decisions. VLANs are told apart: they have neighbours of their
  * own.
  */
-/* Of each atom a value that packets are likely to have. */
+/* A value of each atom that packets are likely to have. */
 struct sn_typical {
 	uint8_t dscp[64];
 	uint8_t tcp_flags[256];

@@ -27,7 +27,7 @@ struct sn_fib {
 	uint32_t top;
 };
 
-/* What is hashed of a block: a step where the number changes. */
+/* The hashed part of a block: a step where the number changes. */
 struct steps {
 	uint8_t *bytes; /* room for all addresses of a block */
 	size_t len;

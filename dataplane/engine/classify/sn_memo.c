@@ -91,7 +91,7 @@ struct sn_memo {
 	struct bucket *larger; /* NULL: not grown */
 	uint32_t n_larger;
 	uint32_t n_cleared; /* of them */
-	/* What else is in the second word. */
+	/* The rest of the second word. */
 	uint16_t by_flags[NOT_TCP + 1]; /* from DSCP_SHIFT on */
 	uint8_t by_dscp[64];
 } __attribute__((aligned(64)));
@@ -141,7 +141,7 @@ static uint64_t mask_of(const struct sn_memo_source *source, enum sn_field first
 	return mask;
 }
 
-/* What the source reads of frames, and how a key tells it. */
+/* The fields that the source reads of frames, and how a key tells it. */
 static void init_reading(struct sn_memo *memo, const struct sn_atoms *atoms)
 {
 	const struct sn_memo_source *source = &memo->source;
@@ -248,7 +248,7 @@ static inline uint32_t ways_of(const struct bucket *b, struct key k)
 #endif
 }
 
-/* Of the first way in `ways`; whatever if there is none. */
+/* The class of the first way in `ways`; whatever if there is none. */
 static inline uint32_t class_in(const struct bucket *b, uint32_t ways)
 {
 	return (uint32_t)(b->rest[__builtin_ctz(ways | 1u << (WAYS - 1))] >> CLASS_SHIFT);
@@ -373,8 +373,8 @@ static void judge(struct sn_memo *memo)
 
 /* ---- look-ups ---- */
 
-/* Of a bulk, in columns: so that no compiler puts both words of a key into one vector, only to take the words
- * out again. */
+/* The keys of a bulk, in columns: so that no compiler puts both words of a key into one vector, only to take
+ * the words out again. */
 struct keys {
 	uint64_t addresses[BULK_MAX];
 	uint64_t rest[BULK_MAX];

@@ -17,7 +17,7 @@
 
 struct sn_memo;
 
-/* What finds classes, or other numbers, of plain frames. */
+/* A source of classes, or of other numbers, of plain frames. */
 struct sn_memo_source {
 	/* As sn_classifier_lookup_plain(). */
 	void (*look_up)(const void *of, const uint8_t *const *frames, uint32_t *classes, unsigned int n);

@@ -147,7 +147,8 @@ static inline void set_dims(const struct sn_plain_keys *k, const uint8_t *const 
 			keys[i].bits[first + w] |= row[w];           \
 	}
 
-/* What is the same for all frames is read once: as far as the compiler knows, keys may overlap it. */
+/* Values that are the same for all frames are read once: as far as the compiler knows, keys may overlap it.
+ */
 static inline void or_bits(const struct sn_bit_table *t, const uint8_t *const *frames, struct sn_key *keys,
 			   unsigned int n, uint32_t width)
 {

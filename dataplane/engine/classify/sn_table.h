@@ -18,7 +18,7 @@
 #define SN_TABLE_WORDS_MAX 4 /* 256 required bits */
 #define SN_TABLE_NONE	   UINT32_MAX
 
-/* What a look-up reads: one value per dimension in the table's order, and the packet's bits. */
+/* The input of a look-up: one value per dimension in the table's order, and the packet's bits. */
 struct sn_key {
 	uint32_t dim[SN_TABLE_DIMS_MAX];
 	uint32_t unused[2]; /* a key has 16 words, so four bits never lead beyond it */

@@ -63,13 +63,13 @@ static float least(float a, float b)
 	return a < b ? a : b;
 }
 
-/* Of a leaf. */
+/* The cost of a leaf. */
 static float list_cost(uint32_t n)
 {
 	return n <= SN_GROUP ? 0 : GROUP_COST * ((float)n / SN_GROUP - 1);
 }
 
-/* Of what will come of a list: a leaf, or a tree as trees usually come out. */
+/* The cost of what a list will become: a leaf, or a tree as trees usually come out. */
 static float expected_cost(uint32_t n)
 {
 	return n <= SN_GROUP ? 0

@@ -2,7 +2,7 @@
 #ifndef SN_TABLE_IMPL_H
 #define SN_TABLE_IMPL_H
 
-/* What the files of the classifier share; nobody else includes this. */
+/* Declarations that the files of the classifier share; nobody else includes this. */
 
 #include "sn_error.h"
 #include "sn_table.h"

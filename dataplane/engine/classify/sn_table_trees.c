@@ -141,7 +141,7 @@ static float average_steps(const struct sn_tree *tree, const struct sn_boxes *bo
 	return (float)steps / (float)n + FURTHER * (float)(tree->n_roots - 1);
 }
 
-/* Of walks from an entry on. Children beside each other that are the same are one. */
+/* The longest walk from an entry on. Children beside each other that are the same are one. */
 static uint32_t longest_from(const struct sn_tree *tree, uint64_t entry)
 {
 	const uint64_t *children = &tree->memory[sn_entry_base(entry)];

@@ -2,7 +2,7 @@
 #ifndef SN_REPORT_H
 #define SN_REPORT_H
 
-/* What the engine tells about itself, as control messages in memory of an arena. */
+/* Reports of the engine about itself, as control messages in memory of an arena. */
 
 #include "control.pb-c.h"
 #include "program.pb-c.h"

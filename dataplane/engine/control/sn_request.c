@@ -71,7 +71,7 @@ static Sinter__Control__V1__Partitioning *report_partitioning(struct sn_requests
 	return reply;
 }
 
-/* Of the program in force; no memory: false. */
+/* Marks of the program in force; no memory: false. */
 static bool report_marks(struct sn_requests *requests, Sinter__Control__V1__HelloReply *reply)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(requests->engine));

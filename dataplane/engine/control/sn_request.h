@@ -35,7 +35,8 @@ void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn
  */
 int sn_requests_answer(void *context, const uint8_t *message, size_t len, uint8_t **reply, size_t *reply_len);
 
-/* What is due between two requests. Returns the milliseconds until it is due again, -1: only after a request.
+/* Do the work that is due between two requests. Returns the milliseconds until it is due again, -1: only
+ * after a request.
  */
 int sn_requests_tick(struct sn_requests *requests);
 

@@ -26,7 +26,7 @@ struct copy {
 	struct sn_top_row *rows;
 };
 
-/* Of the running program; err NULL: nothing is said. */
+/* The plan of the running program; err NULL: nothing is said. */
 static const struct sn_plan *observed_plan(const struct sn_engine *engine, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
@@ -218,7 +218,7 @@ static void count_back(Sinter__Program__V1__FlowRecord *record, uint64_t now_ns)
 	record->last_ms = now_ms - record->last_ms;
 }
 
-/* Of the slowest worker. */
+/* The rounds of the slowest worker. */
 static uint64_t rounds_of(const struct sn_plan *plan)
 {
 	uint64_t least = UINT64_MAX;

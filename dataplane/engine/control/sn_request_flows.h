@@ -2,7 +2,7 @@
 #ifndef SN_REQUEST_FLOWS_H
 #define SN_REQUEST_FLOWS_H
 
-/* What is asked about observed flows. The functions return 0, or -1 with a message in err. */
+/* Requests about observed flows. The functions return 0, or -1 with a message in err. */
 
 #include "control.pb-c.h"
 #include "program.pb-c.h"
@@ -18,7 +18,7 @@ int sn_answer_read_flows(const struct sn_engine *engine, struct sn_arena *arena,
 			 const Sinter__Program__V1__ReadFlows *request,
 			 Sinter__Control__V1__Response *response, struct sn_error *err);
 
-/* What was observed for the running program; nothing where it asks for none. */
+/* Observations for the running program; nothing where it asks for none. */
 int sn_report_observation(const struct sn_engine *engine, struct sn_arena *arena,
 			  Sinter__Control__V1__Stats *stats);
 

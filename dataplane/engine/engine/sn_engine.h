@@ -80,7 +80,7 @@ struct sn_engine_bytes {
 	const uint8_t *hash; /* SHA-256 that the bytes must have (as program.Hash in Go); of length 0: any */
 	size_t hash_len;
 	struct sn_marks marks; /* that devices write for it */
-	/* What makes FIBs that it names of those of the running program. */
+	/* Changes that turn FIBs of the running program into those that it names. */
 	Sinter__Control__V1__FibChange *const *fibs;
 	size_t n_fibs;
 	ProtobufCAllocator *allocator; /* for the time of the call; NULL: the heap */
@@ -90,7 +90,7 @@ struct sn_engine_bytes {
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, struct sn_error *err);
 
-/* What became of backends, in place of what was said before: for this program, and those to come. */
+/* The health of backends, in place of what was said before: for this program, and those to come. */
 int sn_engine_set_backends(struct sn_engine *engine, const Sinter__Program__V1__SetBackends *said,
 			   bool *changed, struct sn_error *err);
 

@@ -31,7 +31,7 @@ void sn_offload_free(struct sn_offload *offload);
 /* The rules of a port; NULL if it is none of the engine's. */
 struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct sn_port *port);
 
-/* What a driver refuses is told in the answer. An error: what is asked for cannot be, and nothing is done. */
+/* A driver's refusals are told in the answer. An error: what is asked for cannot be, and nothing is done. */
 int sn_offload_update(struct sn_offload *offload, const Sinter__Flows__V1__UpdateFlows *update,
 		      struct sn_arena *arena, Sinter__Flows__V1__FlowsUpdated *updated, struct sn_error *err);
 

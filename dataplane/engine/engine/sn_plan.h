@@ -39,7 +39,7 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 			       unsigned int n_workers, struct sn_error *err);
 void sn_plan_free(struct sn_plan *plan);
 
-/* What plans that are gone have counted, by name. */
+/* Counts of plans that are gone, by name. */
 struct sn_totals {
 	struct sn_ledger reasons; /* drops, under the reasons that the chain gives */
 	struct sn_ledger counters;

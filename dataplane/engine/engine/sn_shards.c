@@ -62,7 +62,7 @@ void sn_shards_map(struct sn_shards *shards)
 			sn_log(SN_LOG_WARN, "%s", err.text);
 }
 
-/* What a shard is to the worker that owns it. */
+/* The place of a shard with the worker that owns it. */
 static uint8_t place_of(const struct sn_shards *shards, uint32_t shard)
 {
 	switch (sn_state_place(shards->state, shard)) {
@@ -200,7 +200,7 @@ int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, st
 	return 0;
 }
 
-/* What follows a step that is done; false: nothing. */
+/* Go on behind a step that is done; false: nothing. */
 static bool next_step(struct sn_shards *shards)
 {
 	struct sn_move *move = &shards->move;

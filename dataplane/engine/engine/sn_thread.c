@@ -97,7 +97,7 @@ static void take_plan(struct sn_thread *thread, struct sn_plan *next)
 	thread->plan = next;
 }
 
-/* What is said of the devices' rules. */
+/* Take what was said about the devices' rules. */
 static void take_rules(struct sn_thread *thread)
 {
 	const struct sn_plan *plan = thread->plan;

@@ -17,7 +17,7 @@
 #include "sn_sample.h"
 #include "sn_worker.h"
 
-/* What the control thread tells all workers. */
+/* Orders of the control thread to all workers. */
 struct sn_orders {
 	/* Even: run the plan. Odd: hold still until it changes. Workers acknowledge by repeating it. */
 	_Atomic uint32_t epoch;

@@ -58,7 +58,7 @@ void sn_threads_hold(struct sn_threads *threads);
 void sn_threads_release(struct sn_threads *threads);
 bool sn_threads_held(const struct sn_threads *threads);
 
-/* What they run; NULL: nothing yet. */
+/* The plan that they run; NULL: nothing yet. */
 const struct sn_plan *sn_threads_plan(const struct sn_threads *threads);
 
 /* Whether that is a program that keeps state. */
@@ -79,7 +79,7 @@ void sn_threads_silence(struct sn_threads *threads, bool silent);
 /* While they are held: one tells the neighbours where the program's addresses are. */
 void sn_threads_announce(struct sn_threads *threads);
 
-/* Of one worker. Its mailbox is NULL before sn_threads_join(). */
+/* One worker. Its mailbox is NULL before sn_threads_join(). */
 struct sn_worker *sn_threads_worker(const struct sn_threads *threads, unsigned int worker);
 struct sn_mailbox *sn_threads_mailbox(const struct sn_threads *threads, unsigned int worker);
 uint64_t sn_threads_idle_cycles(const struct sn_threads *threads, unsigned int worker);

@@ -31,7 +31,7 @@ struct sn_tracing {
 	uint64_t read_ns; /* when it was read last */
 	struct sn_trace_rules rules;
 	struct sn_trace *workers[SN_WORKERS_MAX];
-	/* Of the program that was traced; it may be gone. */
+	/* Segments of the program that was traced; it may be gone. */
 	uint32_t n_segments;
 	uint32_t *first_class; /* by segment */
 	uint32_t n_reasons;
@@ -357,7 +357,7 @@ static Sinter__Control__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 	return p;
 }
 
-/* What the workers took, up to about ANSWER_BYTES. Returns the bytes, or -1 without memory. */
+/* Drain what the workers took, up to about ANSWER_BYTES. Returns the bytes, or -1 without memory. */
 static int64_t drain(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Control__V1__Traced *traced)
 {
 	size_t room = 0;

@@ -376,7 +376,7 @@ int sn_take_begin(struct sn_transfers *transfers, const struct sn_transfer_order
 	return 0;
 }
 
-/* What came is given up. */
+/* Give up all that came. */
 static void discard(struct sn_transfers *transfers, struct sn_transfer *t)
 {
 	forget(transfers, t);

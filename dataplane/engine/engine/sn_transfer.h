@@ -39,7 +39,7 @@ struct sn_transfer {
 	uint64_t count;	   /* of sessions that came */
 };
 
-/* What two engines must have in common. */
+/* The layout that two engines must have in common. */
 struct sn_transfer_layout {
 	uint8_t program[SN_HASH_LEN];
 	size_t program_len;
@@ -82,7 +82,7 @@ void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer
 /* Sessions of a unit. */
 int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, struct sn_error *err);
 
-/* What a transfer is about. */
+/* The subject of a transfer. */
 struct sn_transfer_order {
 	const uint8_t *id; /* SN_TRANSFER_ID bytes */
 	const uint32_t *units;

@@ -66,7 +66,7 @@ static void trace_path(struct sn_env *env, uint32_t path, uint32_t steps)
 			sn_trace_class(env->trace, paths->steps[i]);
 }
 
-/* What each packet has done to it, step by step on the decision's path. The step at which it is to be
+/* The operations on each packet, step by step on the decision's path. The step at which it is to be
  * dropped, with the reason; the path's end: it is not. */
 static uint32_t do_each(struct sn_fast *f, struct sn_pkt *p, const struct sn_cache_entry *e,
 			struct sn_entry *const *sessions, uint64_t now, uint32_t *reason)

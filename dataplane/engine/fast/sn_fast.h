@@ -2,15 +2,15 @@
 #ifndef SN_FAST_H
 #define SN_FAST_H
 
-/* What a worker decided, and knows again: its cache, what is looked up in it for a burst, and the cache of a
- * program to come. */
+/* Decisions of a worker that it knows again: its cache, what is looked up in it for a burst, and the cache of
+ * a program to come. */
 
 #include "sn_cache.h"
 #include "sn_env.h"
 #include "sn_neigh.h"
 #include "sn_slow.h"
 
-/* What was looked up for the packets of a burst. */
+/* Results of look-ups for the packets of a burst. */
 struct sn_looked_up {
 	struct sn_cache_key keys[SN_BURST_MAX];
 	uint64_t hashes[SN_BURST_MAX];
@@ -39,7 +39,7 @@ struct sn_fast {
 	struct sn_looked_up found;
 };
 
-/* What of a worker has a size. */
+/* Sizes of a worker's parts. */
 struct sn_fast_sizes {
 	uint32_t entries; /* of a cache: a power of two */
 	uint32_t neighbors;

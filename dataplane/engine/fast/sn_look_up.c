@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of the flows of a burst's packets, before their turns. */
+/* Foresight about the flows of a burst's packets, before their turns. */
 
 #include "sn_observed.h"
 

@@ -63,7 +63,7 @@ static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view
 	return true;
 }
 
-/* What the classes of a shape have in common, as it is used. */
+/* The common part of a shape's classes, as it is used. */
 struct sn_shape {
 	int64_t ttl_dec, mtu;
 	uint32_t net, mask;

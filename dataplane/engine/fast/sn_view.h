@@ -2,14 +2,15 @@
 #ifndef SN_VIEW_H
 #define SN_VIEW_H
 
-/* What the fast ways read of a burst and of a packet; for sn_worker.c alone, like all of them. */
+/* The input of the fast ways: a burst and a packet; for sn_worker.c alone, like all of them. */
 
 #include "sn_fast.h"
 #include "sn_output.h"
 #include "sn_plain.h"
 #include "sn_rewrite.h"
 
-/* What all packets of a burst read. None of it changes within a burst, which the compiler cannot know. */
+/* Values that all packets of a burst read. None of it changes within a burst, which the compiler cannot know.
+ */
 struct sn_known {
 	struct sn_fast *fast;
 	struct sn_env *env;
@@ -43,8 +44,8 @@ static __rte_always_inline struct sn_known known_of(struct sn_fast *f, uint64_t 
 	};
 }
 
-/* What the fast ways read of a packet. Of a plain frame much of it is constant, so there is a copy of the
- * code for it. */
+/* The fields that the fast ways read of a packet. Much of it is constant for a plain frame, so there is a
+ * copy of the code for it. */
 struct sn_view {
 	struct rte_mbuf *m;
 	uint8_t *f;

@@ -13,7 +13,7 @@
 #define SN_ARP_REQUEST 1
 #define SN_ARP_REPLY   2
 
-/* What an ARP packet says. */
+/* The contents of an ARP packet. */
 struct sn_arp {
 	uint32_t sender, target;
 	const uint8_t *mac; /* the sender's */

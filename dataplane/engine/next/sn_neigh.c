@@ -21,8 +21,8 @@
 #define FAILED	   (2 * SECOND)	 /* who did not answer is not asked again before */
 #define ROUND	   (SECOND / 10) /* in which the tick visits every entry once */
 #define ASKED_PART 8		 /* of an interface's share is for those that are asked for */
-/* Who had an address is asked so often, a round apart, before another one is believed that says that it has
- * it, and then not again for a time. */
+/* The host that had an address is asked so often, a round apart, before another one is believed that says
+ * that it has it, and then not again for a time. */
 #define DISPUTE_SOLICIT 3
 #define DISPUTE_REST	(1 * SECOND)
 #define ASK_RATE	1000 /* broadcasts per second, and at once after a pause */
@@ -383,7 +383,7 @@ static void give_up(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 	struct rte_mbuf *m;
 
 	begin(t, n, SN_NEIGH_FAILED, now + FAILED);
-	/* What is sent to them may need other neighbours, and this entry for one. */
+	/* Packets to them may need other neighbours, and this entry for one. */
 	while ((m = sn_wait_pop(&t->wait, &n->queue, iface)))
 		t->gone[count++] = m;
 	for (uint32_t i = 0; i < count; i++)
@@ -501,7 +501,7 @@ static bool on_link(const struct sn_interface *i, uint32_t address)
 	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
 }
 
-/* What was learnt stays, where the interface does, and what is configured, where it is still. */
+/* A learnt entry stays if its interface does, a configured one if it is still configured. */
 static bool stays(const struct sn_neigh_table *t, const struct sn_program *old, const struct sn_neigh *n)
 {
 	const struct sn_program *p = t->env->program;

@@ -61,7 +61,7 @@ struct sn_neigh {
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
-/* What others have to do when something becomes of a neighbour. */
+/* Hooks for changes of a neighbour. */
 struct sn_neigh_hooks {
 	void *ctx; /* of both */
 	/* The entry of a neighbour that was usable is another one's from now on: who noted its place forgets

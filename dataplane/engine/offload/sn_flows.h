@@ -20,7 +20,7 @@ struct sn_flow_rule {
 	uint32_t order;	 /* of two at one place the older decides */
 	struct sn_steer_rule rule;
 	struct rte_flow *flow; /* NULL: the device lost it, and is to be reset */
-	/* Of a counted rule, by the device; and what it had before the device was reset, as far as somebody
+	/* Counts of a rule, by the device; and what it had before the device was reset, as far as somebody
 	 * asked. */
 	uint64_t packets, bytes;
 	uint64_t packets_before, bytes_before;

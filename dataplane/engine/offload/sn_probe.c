@@ -14,7 +14,7 @@
 #define SN_PROBE_SPORT	20000
 #define SN_PROBE_DPORT	30000
 
-/* What the condition asks for, and the rest as it would be without. */
+/* The bits that the condition asks for, and the rest as it would be without. */
 static uint32_t under(const struct sn_cond *c, uint32_t otherwise)
 {
 	return (c->value & c->mask) | (otherwise & ~c->mask);

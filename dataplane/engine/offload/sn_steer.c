@@ -360,7 +360,7 @@ static struct rte_flow *create(const struct sn_steer_device *device, const struc
 	return flow;
 }
 
-/* What net_tap of DPDK 22.11 takes and makes a rule for other packets of; NULL: nothing. */
+/* The part of a match that net_tap of DPDK 22.11 takes, but makes a rule for other packets of; NULL: none. */
 static const char *mistaken_by_tap(const struct sn_steer_match *match)
 {
 	const struct sn_cond *vlan = &match->conds[SN_VLAN], *proto = &match->conds[SN_PROTO];

@@ -24,7 +24,7 @@ struct sn_cond {
 	uint32_t value, mask, last;
 };
 
-/* What a rule asks of an IPv4 packet; zero: nothing. */
+/* Conditions of a rule on an IPv4 packet; zero: nothing. */
 struct sn_steer_match {
 	struct sn_cond conds[SN_FIELDS];
 	struct rte_ether_addr mac; /* destination; zero: any */
@@ -90,7 +90,7 @@ struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const st
 /* 0, or -1 with the driver's words; the rule may be there still. */
 int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, struct sn_error *err);
 
-/* What a counted rule took. 0, or -1 with the driver's words. */
+/* Read the counters of a rule. 0, or -1 with the driver's words. */
 int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, uint64_t *packets,
 		   uint64_t *bytes, struct sn_error *err);
 

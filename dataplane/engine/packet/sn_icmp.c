@@ -104,7 +104,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 	return SN_REASON_NONE;
 }
 
-/* What read_quote() would find in an error about the packet. */
+/* The result that read_quote() would have in an error about the packet. */
 static enum sn_quote_known foresee_quote(const struct sn_pkt *p, uint8_t type, struct sn_quote *q)
 {
 	if ((type != SN_ICMP_UNREACHABLE && type != SN_ICMP_TIME_EXCEEDED && type != SN_ICMP_PARAMETER) ||

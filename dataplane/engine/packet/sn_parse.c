@@ -272,7 +272,7 @@ static inline bool plain_sum_ok(const uint8_t *ip)
 	return sum * inverse <= UINT64_MAX / 0xffff;
 }
 
-/* What frames of SN_PLAIN_MIN bytes or more are, but for addresses. */
+/* Shapes of frames of SN_PLAIN_MIN bytes or more, but for addresses. */
 enum shape {
 	OTHER,
 	PLAIN,
@@ -310,7 +310,7 @@ static __rte_always_inline enum shape look_at(const struct rte_mbuf *m, uint64_t
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
 	enum shape shape;
 
-	/* What lost a tag where it came is longer than it seems. */
+	/* A frame that lost a tag at its port is longer than it seems. */
 	if (unlikely((m->data_len < SN_PLAIN_MIN) | (m->nb_segs > 1) |
 		     ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)))
 		return OTHER;
@@ -367,7 +367,7 @@ void sn_parse_fragment(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
 	p->frag = SN_FRAG_LATER;
 }
 
-/* What sn_parse() is told of all frames. */
+/* The arguments of sn_parse() for all frames. */
 struct entry {
 	uint64_t mac;
 	const uint64_t *vlans;

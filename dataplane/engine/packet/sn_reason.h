@@ -50,7 +50,7 @@ enum sn_reason {
 	SN_REASON_CHAIN = 64,
 };
 
-/* What a reason says of chain and engine: DropKind in program.proto. Those of the chain are decisions. */
+/* The kind of a reason: DropKind in program.proto. Those of the chain are decisions. */
 enum sn_reason_kind {
 	SN_REASON_DECISION = 1,
 	SN_REASON_REFUSAL,

@@ -19,7 +19,7 @@ static inline uint32_t sn_fold(uint32_t sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* What one 16-bit word adds to the sum D when it goes from old to now. */
+/* The change of the sum D when it goes from old to now. */
 static inline uint32_t sn_diff16(uint32_t old, uint32_t now)
 {
 	return (~old & 0xffff) + (now & 0xffff);

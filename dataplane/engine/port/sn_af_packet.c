@@ -10,7 +10,7 @@
 #include <linux/if_packet.h>
 #include <rte_common.h>
 
-/* Of a TPACKET_V2 slot, header and address are taken from the frame's room. */
+/* A TPACKET_V2 slot's header and address are taken from the frame's room. */
 #define SN_TPACKET_OVERHEAD 96
 
 /* Kernel rings hold this many frames: what arrives while the workers are held for a program swap waits there.

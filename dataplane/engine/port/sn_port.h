@@ -39,7 +39,7 @@ struct sn_bind {
 	uint64_t pace; /* frames per second; 0: as the device has them */
 };
 
-/* What all ports of an engine have in common. */
+/* The common part of an engine's ports. */
 struct sn_port_config {
 	bool hash;	 /* packets go to queues by our hash (see sn_rss.h) and the map of sn_port_map() */
 	uint16_t queues; /* of each direction: one per worker */
@@ -84,7 +84,7 @@ struct sn_ports {
 /* The port of a chain's interface; NULL: none of them. */
 struct sn_port *sn_port_of(const struct sn_ports *ports, const char *interface);
 
-/* What a device has to hash for --shards rss, and the bytes of its key. */
+/* Fields that a device has to hash for --shards rss, and the bytes of its key. */
 #define SN_PORT_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
 uint8_t sn_port_key_len(const struct rte_eth_dev_info *info);
 

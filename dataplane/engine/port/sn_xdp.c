@@ -182,7 +182,7 @@ static int use_queues(int fd, const char *link, uint16_t queues, struct sn_error
 	return 0;
 }
 
-/* Of libbpf's messages, what went wrong; as a line of ours. */
+/* Print libbpf's warnings as lines of ours. */
 static int __attribute__((format(printf, 2, 0)))
 print(enum libbpf_print_level level, const char *format, va_list args)
 {

@@ -2,7 +2,7 @@
 #ifndef SN_ANSWER_H
 #define SN_ANSWER_H
 
-/* What a generator sends about a packet: decided by its fields, then built from its bytes. */
+/* Packets that a generator sends about a packet: decided by its fields, then built from its bytes. */
 
 #include "sn_parse.h"
 #include "sn_program.h"
@@ -23,7 +23,8 @@ struct sn_answer {
 	uint32_t source; /* of an error */
 };
 
-/* What the generator sends about the packet as it is now; address is that of the interface by which it came.
+/* The packet that the generator sends about this one as it is now; address is that of the interface by which
+ * it came.
  */
 struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt *p, uint32_t address);
 

@@ -27,7 +27,7 @@
 #define OF_DESTINATION		  (OF_SOURCE << 1)
 #define TO_DESTINATION(functions) ((functions) << 1)
 
-/* What can be foreseen of a packet. */
+/* Degrees of foresight about a packet. */
 enum foresight {
 	ALL,
 	NOT_DSCP, /* an operation wrote it, into some packets */
@@ -182,7 +182,7 @@ static bool meet_outside(struct walk *w, struct packet *p)
 	return true;
 }
 
-/* What else a packet's address or port is, is not what it was: functions of it do not give the shard any
+/* An address or port that is written is not what it was: functions of it do not give the shard any
  * more. */
 static void write_fields(struct walk *w, struct packet *p, const struct sn_op *op)
 {
@@ -307,7 +307,7 @@ static uint32_t first_of(uint32_t functions)
 	return 0;
 }
 
-/* What firewalls' and balancers' tables may be cut by; others have no such functions. */
+/* Ways to cut firewalls' and balancers' tables; others have no such functions. */
 static void set_tables(struct walk *w, const struct plan *plan)
 {
 	const struct sn_program *p = w->program;
@@ -366,7 +366,7 @@ static void note(struct sn_program *p, const struct walk *w)
 		p->tables[i].cut = cut_of(w->tables[i]);
 }
 
-/* What is best for each kind alone comes first: it stays as long as packets do not meet several. */
+/* The best plan of each kind alone comes first: it stays as long as packets do not meet several. */
 static bool try_plans(struct walk *w)
 {
 	static const struct plan plans[] = {

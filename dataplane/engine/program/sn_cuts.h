@@ -2,7 +2,7 @@
 #ifndef SN_CUTS_H
 #define SN_CUTS_H
 
-/* What tells the shards of a program's state, so that all state on a packet's way is of one. */
+/* The choice of what tells the shards of a program's state, so that all state on a packet's way is of one. */
 
 #include "sn_program.h"
 

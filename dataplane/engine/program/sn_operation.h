@@ -23,7 +23,7 @@ struct sn_look;	     /* a look ahead: shard/sn_dispatch.h */
 struct sn_partition;
 struct sn_entry;
 
-/* What comes of a packet at an operation. */
+/* Results of an operation for a packet. */
 enum sn_verdict_kind {
 	SN_VERDICT_PASS,      /* the next operation is its */
 	SN_VERDICT_SEGMENT,   /* it goes on in this segment */
@@ -63,8 +63,8 @@ static inline struct sn_verdict sn_done(void)
 	return (struct sn_verdict){SN_VERDICT_DONE, 0};
 }
 
-/* What an operation leads to in a segment. What answers an ICMP error is nothing: no error is made about it,
- * and no host replies to it. */
+/* Packets that an operation leads to a segment. The answer to an ICMP error is nothing: no error is made
+ * about it, and no host replies to it. */
 enum sn_led {
 	SN_LED_NOTHING,
 	SN_LED_PACKET, /* the packet itself */
@@ -126,7 +126,7 @@ struct sn_operation {
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
 	 * this operation takes the slow path. */
 	bool (*simplify)(struct sn_class *c, const struct sn_op *op);
-	/* Of an outcome, where its packets may go; i is below n_leads. NULL: nowhere. */
+	/* The places where an outcome's packets may go; i is below n_leads. NULL: nowhere. */
 	struct sn_lead (*leads)(const struct sn_program *p, const struct sn_op *op, uint32_t i);
 	uint32_t n_leads; /* SN_LEADS_MAX at most; 0 with leads: 1 */
 };

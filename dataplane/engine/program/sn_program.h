@@ -68,7 +68,7 @@ struct sn_interface {
 struct sn_state_kind;
 
 /* Configuration of a state table; the state itself is in sn_state. */
-/* What tells the shard of a table's flows; see sn_cuts.h. */
+/* Ways to tell the shard of a table's flows; see sn_cuts.h. */
 enum sn_cut_by {
 	SN_CUT_BY_KIND, /* as it is best for the kind alone */
 	SN_CUT_BY_HOST, /* by one end, as a NAPT's by that inside */
@@ -88,12 +88,12 @@ struct sn_table_config {
 	uint32_t subscribers;	 /* of a table without runs: as of sn_run */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
-	/* What the kind decoded for operations on the table, from malloc(): bytes without pointers that say
-	 * nothing of its state, which is kept when they change. NULL: nothing. */
+	/* The rules that the kind decoded for operations on the table, from malloc(): bytes without pointers
+	 * that say nothing of its state, which is kept when they change. NULL: nothing. */
 	void *rules;
 };
 
-/* What one subscriber may have: all inside addresses that share a prefix. */
+/* The limits of one subscriber: all inside addresses that share a prefix. */
 struct sn_subscriber_limits {
 	char *name;
 	uint32_t prefix_len; /* 1..32 */
@@ -117,7 +117,7 @@ struct sn_run {
 	bool again; /* packets that a NAPT has translated may come to it */
 };
 
-/* What an operation, with its operands, does that matters beyond its execution. */
+/* Traits of an operation, with its operands, that matter beyond its execution. */
 enum sn_op_trait {
 	SN_OP_LOWERS_TTL = 1,
 	SN_OP_RAISES_TTL = 2,	/* or sets it */
@@ -161,7 +161,7 @@ enum sn_simple {
 	SN_SIMPLE_DROP,
 };
 
-/* What a class alone tells of the first state that its packets meet; see sn_ways.h. */
+/* The first state that a class's packets meet, as far as the class alone tells; see sn_ways.h. */
 enum sn_way {
 	SN_WAY_STATELESS, /* none */
 	SN_WAY_OUTPUT,	  /* none, unless it is too big */
@@ -187,7 +187,7 @@ struct sn_class {
 };
 _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
 
-/* What holds of all ways that plain frames may be followed on from a segment: see sn_follow.h. */
+/* Facts about all ways that plain frames may be followed on from a segment: see sn_follow.h. */
 struct sn_follows {
 	bool possible;	/* there are some with a second segment */
 	bool slow;	/* some table takes so long that a memo may be faster */
@@ -226,7 +226,7 @@ struct sn_observe_by {
 	uint8_t prefix_len;
 };
 
-/* What is noted of packets where a monitor asks for it. */
+/* Notes about packets where a monitor asks for them. */
 struct sn_observation {
 	char *name; /* NULL: nothing is */
 	uint64_t interval_ns;

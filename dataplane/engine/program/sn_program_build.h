@@ -8,7 +8,7 @@
 
 #define SN_BUILD_AT_LEN 160
 
-/* What is being built, and where to say what is wrong with it. */
+/* A program that is being built, and the place for an error about it. */
 struct sn_builder {
 	struct sn_program *p;
 	const Sinter__Program__V1__Program *msg;
@@ -47,10 +47,10 @@ int sn_build_operands(struct sn_builder *b, struct sn_op *op, void *operands);
 /* A copy of a name that is UTF-8. */
 int sn_build_name(struct sn_builder *b, char **to, const char *from);
 
-/* What one subscriber may have; then whose the sessions of a run are: 1 + an index, or 0. */
+/* Limits of one subscriber; then whose the sessions of a run are: 1 + an index, or 0. */
 int sn_build_subscribers(struct sn_builder *b);
 int sn_build_run_subscribers(struct sn_builder *b, struct sn_run *to, uint32_t subscribers);
-/* Of a table whose entries count for subscribers, and have no ports. */
+/* The subscribers of a table whose entries count for them, and have no ports. */
 int sn_build_table_subscribers(struct sn_builder *b, struct sn_table_config *to, uint32_t subscribers);
 void sn_program_free_subscribers(struct sn_program *p);
 
@@ -63,13 +63,13 @@ int sn_build_fibs(struct sn_builder *b);
 /* That of a segment in *fib; NULL: it has none. */
 int sn_build_segment_fib(struct sn_builder *b, uint32_t s, const struct sn_fib **fib);
 
-/* What is noted of flows. */
+/* The notes about flows. */
 int sn_build_observation(struct sn_builder *b);
 
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);
 
-/* Of all segments, when they are built: what holds of ways over several. */
+/* Once all segments are built: the facts about ways over several. */
 void sn_build_follows(struct sn_program *p);
 
 #endif /* SN_PROGRAM_BUILD_H */

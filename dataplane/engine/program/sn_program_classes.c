@@ -66,7 +66,8 @@ static bool simplify_op(struct sn_class *c, const struct sn_op *op)
 	return sn_operation_of(op)->simplify && sn_operation_of(op)->simplify(c, op);
 }
 
-/* What the stateless fast path needs to know of a class, if it is one for it, and the slow one if it is not.
+/* Note what the stateless fast path needs to know of a class, if it is one for it, and the slow one if it is
+ * not.
  */
 static void simplify(const struct sn_program *p, struct sn_class *c)
 {

@@ -4,13 +4,13 @@
 
 #include "sn_program_build.h"
 
-/* What is left as it was by classes that lead on. */
+/* Whether classes that lead on leave all fields as they were. */
 static bool is_readable(const struct sn_classifier *table)
 {
 	return table->plain.possible && !(table->reads >> SN_TTL & 1);
 }
 
-/* What is known of ways behind a segment, too. Whether some of it was not. */
+/* Add what is known of ways behind a segment. Whether some of it was not. */
 static bool add_ways(const struct sn_program *p, struct sn_segment *s)
 {
 	struct sn_follows before = s->follows;

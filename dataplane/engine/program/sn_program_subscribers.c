@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one subscriber may have, as a program says it. */
+/* Limits of one subscriber, as a program says them. */
 
 #include <stdlib.h>
 #include <string.h>

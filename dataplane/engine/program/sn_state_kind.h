@@ -35,7 +35,7 @@ struct sn_flow_hint;
 struct sn_session;
 struct sn_arena;
 
-/* What a table's shards are built from; all have the same size. */
+/* The measures of a table's shards; all have the same size. */
 struct sn_shard_size {
 	uint32_t shards;  /* a power of two, at most SN_SHARDS */
 	uint32_t entries; /* of a shard */
@@ -45,7 +45,7 @@ struct sn_shard_size {
 	uint32_t parts;	  /* of the rows, alike, each of which is used from its start on; 0: none is */
 };
 
-/* What came of a flow that was taken for a new one. */
+/* Results for a flow that was taken for a new one. */
 enum sn_open {
 	SN_OPEN_KNOWN, /* it is not new, or was known once; nothing was done */
 	SN_OPEN_MADE,  /* reserved: take it back with sn_session_end() if the packet is dropped later */
@@ -67,7 +67,7 @@ struct sn_state_kind {
 	 * owners of their entries themselves.
 	 */
 	void (*owner)(struct sn_state_owner *to, const struct sn_run *from);
-	/* Of a table without runs: timeouts. NULL: the kind's entries have none by their owner. */
+	/* The timeouts of a table without runs. NULL: the kind's entries have none by their owner. */
 	void (*table_owner)(struct sn_state_owner *to, const struct sn_table_config *from);
 
 	/*
@@ -103,7 +103,7 @@ struct sn_state_kind {
 	/* By the table's configuration. 0, or -ENOMEM: table_free() is called then. */
 	int (*table_init)(struct sn_state_table *t, const struct sn_partitioning *partitioning,
 			  struct sn_shard_size *size);
-	/* What is not set yet is zero. NULL: nothing of its own. */
+	/* Members that are not set yet are zero. NULL: nothing of its own. */
 	void (*table_free)(struct sn_state_table *t);
 	/* memory and rows: of sn_shard_size, all zero. NULL: nothing of its own. */
 	void (*shard_init)(const struct sn_state_table *t, struct sn_state_shard *sh, uint32_t number,
@@ -121,7 +121,7 @@ struct sn_state_kind {
 	 */
 	void (*tick)(struct sn_partition *partition, struct sn_state_table *t, uint64_t now);
 
-	/* What the table's entries hold of what subscribers may have, of which nothing is counted yet. NULL:
+	/* Count the table's entries for their subscribers, of which nothing is counted yet. NULL:
 	 * nothing. */
 	void (*count_subscribers)(const struct sn_state *state, const struct sn_state_table *t);
 

@@ -97,7 +97,7 @@ static const struct sn_state_kind *kind_of(const struct sn_program *p, const str
 	return c->way == SN_WAY_RETURN ? p->tables[c->target].kind : NULL;
 }
 
-/* What the class alone tells of its packets' state, as far as their kind can do with that. */
+/* Note what the class alone tells of its packets' state, as far as their kind can do with that. */
 static void note_way(const struct sn_program *p, struct sn_class *c, const struct meets *meets)
 {
 	const struct sn_state_kind *kind;
@@ -166,7 +166,7 @@ static bool look_at(struct sn_program *p, const struct sn_leg *leg, bool made)
 	return made && sn_leg_has(p, leg, SN_OP_FINDS_STATE);
 }
 
-/* What becomes of packets that have a session behind a leg that makes it, or in one of those segments. */
+/* Follow packets that have a session behind a leg that makes it, or in one of those segments. */
 static bool look_behind(struct sn_program *p, const bool *made)
 {
 	bool turns_back = false;

@@ -2,7 +2,8 @@
 #ifndef SN_WAYS_H
 #define SN_WAYS_H
 
-/* What a program alone tells of the state that its packets meet; sn_dispatch.h asks packets for the rest. */
+/* Foresight about the state that packets meet, from the program alone; sn_dispatch.h asks packets for the
+ * rest. */
 
 #include "sn_program.h"
 

@@ -12,7 +12,7 @@
 #define SN_CAPTURE_FRAME_MAX  2048u
 #define SN_CAPTURE_FRAMES_MAX (1u << 26)
 
-/* What a device tells of a frame beside its bytes. */
+/* Facts that a device tells of a frame beside its bytes. */
 struct sn_capture_frame {
 	uint64_t ol_flags; /* RX checksums of IPv4, and of TCP or UDP: good or bad */
 	uint32_t packet_type;

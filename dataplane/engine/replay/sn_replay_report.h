@@ -4,7 +4,7 @@
 
 #include "sn_replay.h"
 
-/* What the queues of a device measured, all together, as one line of JSON. */
+/* Measurements of a device's queues, all together, as one line of JSON. */
 struct sn_replay_report {
 	const char *device;
 	uint64_t hz;

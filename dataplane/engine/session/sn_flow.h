@@ -61,7 +61,7 @@ uint32_t sn_flow_shard(const struct sn_state *state, enum sn_cut_by by, const st
 /* The same by SN_CUT_BY_HOST: a call of its own, as each packet of a new flow makes it. */
 uint32_t sn_flow_host_shard(const struct sn_state *state, const struct sn_flow *flow);
 
-/* Of a flow without ports, whose two directions know the remote and nothing else in common. */
+/* The shard of a flow without ports, whose two directions know the remote and nothing else in common. */
 static inline uint32_t sn_flow_portless_shard(uint32_t remote)
 {
 	return sn_mum(remote, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);

@@ -14,7 +14,7 @@
 /* The flow of a packet itself, in its direction; false: it tells none. */
 bool sn_followed_flow(const struct sn_pkt *p, struct sn_flow *flow);
 
-/* Of ICMP's queries, requests come from the side that began, replies from the other. */
+/* Requests of ICMP come from the side that began, replies from the other. */
 static inline bool sn_followed_fits(const struct sn_session *s, uint32_t icmp_type, bool is_return)
 {
 	return s->proto != SN_ICMP || sn_is_query((uint8_t)icmp_type) == !is_return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is the same of all kinds whose entries are sessions. */
+/* The common part of all kinds whose entries are sessions. */
 
 #include "sn_carry.h"
 #include "sn_session_impl.h"

@@ -2,7 +2,7 @@
 #ifndef SN_SESSION_IMPL_H
 #define SN_SESSION_IMPL_H
 
-/* What kinds of state whose entries are sessions are built from, and fill their rows with. */
+/* Building blocks of the kinds whose entries are sessions. */
 
 #include "sn_parse.h"
 #include "sn_session.h"
@@ -21,7 +21,7 @@ static inline const struct sn_session *session_of(const struct sn_entry *e)
 	return (const struct sn_session *)e;
 }
 
-/* Of a protocol that has ports. */
+/* The class of a protocol that has ports. */
 static inline enum sn_proto_class ported_class_of(uint8_t proto)
 {
 	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
@@ -66,7 +66,7 @@ static inline struct sn_session *session_begin(const struct sn_state *state, str
 
 /* ---- subscribers ---- */
 
-/* What a session of an owner is to the limits of its subscriber. */
+/* The change that a session of an owner makes to its subscriber's count. */
 static inline struct sn_subscriber_change subscriber_change(const struct sn_state *state, uint32_t owner,
 							    uint32_t inside, enum sn_proto_class class,
 							    uint32_t shard, int sessions, int ports)
@@ -91,7 +91,7 @@ static inline void subscriber_count(const struct sn_state *state, const struct s
 
 /* ---- rows of sn_state_kind.h ---- */
 
-/* Of owners' quotas and timeouts: enum sn_proto_class. */
+/* The class of owners' quotas and timeouts: enum sn_proto_class. */
 uint32_t sn_session_quota_class(const struct sn_entry *e);
 uint32_t sn_session_timeout(const struct sn_state *state, const struct sn_entry *e);
 

@@ -2,7 +2,7 @@
 #include "sn_session_impl.h"
 #include "sn_tcp.h"
 
-/* What a session knows of a TCP connection: docs/elements.md, "napt", TCP state. */
+/* A session's knowledge of a TCP connection: docs/elements.md, "napt", TCP state. */
 
 #define OPTION_END   0
 #define OPTION_NOP   1
@@ -120,13 +120,13 @@ static bool is_settled(const struct sn_session *s, bool from_outside)
 	return !(s->seen & SN_SEEN_ANSWERED) || s->seen & SN_SEEN_ACKNOWLEDGED;
 }
 
-/* What leaves the leader as it is, but for its use, leaves the entry so. */
+/* A packet that leaves the leader as it is, but for its use, leaves the entry so. */
 static bool follows(const struct sn_session *l, const struct sn_session *s, bool turned)
 {
-	/* Of a leader that is not answered any packet from outside is looked at. */
+	/* Any packet from outside is looked at if the leader is not answered. */
 	if (is_settled(l, true) && !is_settled(s, !turned))
 		return false;
-	/* Of one that is not acknowledged those from inside are with ACK, and others are not. */
+	/* If it is not acknowledged, those from inside with ACK are, and others are not. */
 	return is_settled(s, turned) || (!is_settled(l, false) && !turned);
 }
 

@@ -2,7 +2,7 @@
 #ifndef SN_TCP_H
 #define SN_TCP_H
 
-/* What a packet does to its session: docs/elements.md, "napt", TCP state. */
+/* The effect of a packet on its session: docs/elements.md, "napt", TCP state. */
 
 #include <rte_branch_prediction.h>
 

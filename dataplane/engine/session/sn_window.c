@@ -66,7 +66,7 @@ bool sn_window_fits(const struct sn_session *s, const uint8_t *tcp, uint32_t len
 		return !(flags & SN_TCP_RST) || flags & SN_TCP_ACK;
 	if (flags & SN_TCP_RST)
 		return seq == end || (at_most(end, seq) && at_most(seq, edge));
-	/* What was sent to probe a closed window lies behind its edge (RFC 9293, section 3.8.6.1). */
+	/* A probe of a closed window lies behind its edge (RFC 9293, section 3.8.6.1). */
 	return (at_most(seq, edge) || at_most(seq, end)) &&
 	       at_most(end - reach_of(s, !is_return), seq + length);
 }

@@ -21,7 +21,7 @@ void sn_window_move(struct sn_session *s, const uint8_t *tcp, uint32_t length, b
  * any more: no decision, and no place among those that are opening. */
 void sn_session_again(const struct sn_state *state, struct sn_session *s, bool turns, bool checked);
 
-/* What a TCP packet takes of the sequence numbers: as it came, since nothing on its way changes that. */
+/* The sequence numbers that a TCP packet takes: as it came, since nothing on its way changes that. */
 static inline uint32_t sn_window_length(const struct sn_pkt *p, const uint8_t *tcp)
 {
 	uint32_t header = (uint32_t)(p->l4 - p->l3) + (tcp[12] >> 4) * 4u;

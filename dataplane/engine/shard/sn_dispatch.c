@@ -6,7 +6,7 @@
 #include "sn_session.h"
 #include "sn_state_kind.h"
 
-/* What the first operation says that has something to say of the packet. */
+/* The verdict of the first operation that has one for the packet. */
 static struct sn_verdict follow_leg(const struct sn_look *look, struct sn_pkt *p, const struct sn_leg *leg)
 {
 	struct sn_verdict v = sn_pass();
@@ -16,7 +16,7 @@ static struct sn_verdict follow_leg(const struct sn_look *look, struct sn_pkt *p
 
 		if (sn_operation_of(op)->predict)
 			v = sn_operation_of(op)->predict(look, p, op);
-		/* What the packet will be marked with is not known, nor the state that it meets by that: if
+		/* The packet's mark is not known yet, nor the state that it meets by that: if
 		 * some does, all state is one worker's (sn_cuts.c). */
 		if (v.kind == SN_VERDICT_PASS && op->writes && sn_operation_of(op)->each &&
 		    sn_state_units(look->state) == 1)

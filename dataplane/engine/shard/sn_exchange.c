@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* What is no packet in a ring: an odd number. */
+/* Messages in a ring, which are no packets: odd numbers. */
 enum message {
 	MARK = 1, /* no packet of the moving unit comes from here any more */
 	HAND_OFF = 3,
 };
 
-/* Of what waits in a ring: packets whose memory is asked for before their shard is looked at, and packets
- * that are processed before their turn in a round, as devices wait meanwhile. */
+/* Limits on what waits in a ring: packets whose memory is asked for before their shard is looked at, and
+ * packets that are processed before their turn in a round, as devices wait meanwhile. */
 #define AHEAD	   8
 #define OVERTAKING 256
 
@@ -216,8 +216,8 @@ static void give(struct sn_mailbox *s)
 	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
 }
 
-/* What is held, in its order; packets whose unit is still on its way are held again, at or before where they
- * were. */
+/* Review what is held, in its order; packets whose unit is still on its way are held again, at or before
+ * where they were. */
 static uint32_t review(struct sn_mailbox *s)
 {
 	uint32_t n = s->n_held;

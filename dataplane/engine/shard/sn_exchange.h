@@ -54,14 +54,14 @@ enum sn_place {				 /* else the number of another worker */
 		SN_PLACE_HERE = 0xff,
 };
 
-/* What a mailbox's worker does. Called on its thread. */
+/* The functions of a mailbox's worker. Called on its thread. */
 struct sn_exchange_ops {
 	/* Packets that others handed over, in their order. They are the worker's. */
 	void (*packets)(void *context, void **packets, uint32_t n);
 	void (*give)(void *context, uint32_t unit);
 	void (*take)(void *context, uint32_t unit);
 	uint64_t (*now)(void *context); /* ns */
-	/* Of a packet that waits in a ring. */
+	/* The shard of a packet that waits in a ring. */
 	uint32_t (*shard)(const void *packet);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations may do with a packet beside what they do to its state. */
+/* Acts of operations on a packet, beside those on its state. */
 
 #include "sn_icmp.h"
 #include "sn_output.h"

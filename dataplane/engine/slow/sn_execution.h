@@ -67,7 +67,7 @@ struct sn_execution {
 	uint32_t copies;
 	uint64_t now;
 	bool warm_up; /* there is no packet, only a decision */
-	/* What will be remembered; `keep` as long as it can. */
+	/* The decision that will be remembered; `keep` as long as it can. */
 	bool keep;
 	const struct sn_keeper *keeper; /* NULL: nothing is */
 	uint32_t min_ttl;

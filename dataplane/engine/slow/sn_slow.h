@@ -2,7 +2,7 @@
 #ifndef SN_SLOW_H
 #define SN_SLOW_H
 
-/* What a worker has for its packets on the slow path. */
+/* The slow path's part of a worker. */
 
 #include "sn_echoes.h"
 #include "sn_env.h"

@@ -105,7 +105,7 @@ struct sn_entry *sn_bundle_leader(const struct sn_state *state, const struct sn_
 	return b->entries[0];
 }
 
-/* Who would lead: the one with the shortest timeout. */
+/* The leader would be the one with the shortest timeout. */
 static uint32_t leader_among(const struct sn_bundle_uses *uses)
 {
 	uint32_t first = 0;

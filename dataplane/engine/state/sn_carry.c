@@ -108,7 +108,7 @@ static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint3
 	populate_rows(sh, sh->slab, RTE_MIN(entries, sh->slab_head) * sizeof(*sh->slab));
 	populate_rows(sh, sh->buckets, tier_words(entries) * sizeof(*sh->buckets));
 	sn_huge_populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
-	/* What entries hold lies scattered: of few, most pages would never be used. */
+	/* The ports of entries lie scattered: for a few of them most pages would never be used. */
 	if (entries >= t->memory_size / PAGE)
 		sn_huge_populate(t->memory + number * t->memory_size, t->memory_size);
 	if (entries >= t->rows_size / ROW_BYTES)

@@ -7,7 +7,7 @@
 
 #include "sn_error.h"
 
-/* What tells the shard of a flow. */
+/* Ways to tell the shard of a flow. */
 enum sn_partition_by {
 	/* A hash of the inside host's address and port; a shard owns the outside ports whose low bits are its
 	 * number. */

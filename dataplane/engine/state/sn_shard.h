@@ -63,13 +63,13 @@ enum {
 #define BUCKET_INDEX 0x000fffffu
 #define BUCKET_BITS  (~BUCKET_INDEX)
 
-/* What the shards of a table share. */
+/* The common part of a table's shards. */
 struct sn_shards {
 	_Alignas(64) _Atomic uint32_t rows; /* begun, of all shards */
 	_Atomic int32_t pages;		    /* that tails may still have */
 };
 
-/* What of a shard is rarely used. */
+/* The rarely used part of a shard. */
 struct sn_shard_cold {
 	_Alignas(64) struct sn_entry_line *tail; /* entries from number slab_head on */
 	uint32_t *last_tier;			 /* of buckets */

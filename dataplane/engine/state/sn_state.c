@@ -138,7 +138,7 @@ static uint32_t claim(const struct sn_state *state, const struct sn_partition *p
 	       (atomic_load_explicit(&partition->starved, memory_order_relaxed) ? state->unit_mask + 1 : 0);
 }
 
-/* What the parts have left of one room, by their claims; what is indivisible goes to the largest claim. */
+/* Divide one room among the parts, by their claims; the indivisible rest goes to the largest claim. */
 static void level_quota(struct sn_state *state, uint32_t room)
 {
 	uint32_t claims = 0, most = 0;

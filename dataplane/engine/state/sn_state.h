@@ -146,21 +146,21 @@ struct sn_state_stats {
 	uint64_t evicted;   /* ended for another one */
 };
 
-/* Of a table of the current program. These three may run beside workers: the numbers are then of slightly
- * different instants. */
+/* Statistics of a table of the current program. These three may run beside workers: the numbers are then of
+ * slightly different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
 
 /* Bytes of memory that tables, subscribers and bundles of the current program may take, whatever comes. */
 size_t sn_state_most(const struct sn_state *state);
 
-/* What its subscribers have; NULL: none are limited. */
+/* The records of its subscribers; NULL: none are limited. */
 struct sn_subscribers *sn_state_subscribers(const struct sn_state *state);
 
-/* What a table's kind adds to that. 0, or -1 without memory. */
+/* Add what a table's kind reports. 0, or -1 without memory. */
 int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,
 			  Sinter__Program__V1__TableStats *stats);
 
-/* Of a unit, over all tables of the program. */
+/* Statistics of a unit, over all tables of the program. */
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats);
 
 /* An entry as it is now. */

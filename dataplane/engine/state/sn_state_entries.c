@@ -9,7 +9,7 @@
 #define REAP_PAUSE	1000u /* ns per entry and shard looked at, which take about a tenth of that */
 #define LOOKED		16u   /* entries that are looked at for one that may end */
 
-/* What an entry holds goes back, then its line. */
+/* Give back what an entry holds, then its line. */
 static void end(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		struct sn_entry *e, bool unused)
 {

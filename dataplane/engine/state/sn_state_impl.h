@@ -2,7 +2,7 @@
 #ifndef SN_STATE_IMPL_H
 #define SN_STATE_IMPL_H
 
-/* What state is built from; for the files that keep it and for the kinds. */
+/* Building blocks of state; for the files that keep it and for the kinds. */
 
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
@@ -76,7 +76,7 @@ struct sn_state {
 	uint8_t place[SN_SHARDS]; /* enum sn_shard_place */
 };
 
-/* Of a part's worker. */
+/* The number of a part's worker. */
 static inline uint32_t partition_number(const struct sn_partition *partition)
 {
 	return (uint32_t)(partition - partition->state->partitions);
@@ -380,7 +380,7 @@ static inline void sn_state_note_made(struct sn_partition *partition, const stru
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,
 			   struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now);
 
-/* Of some entries, others at each call: the one that would expire first. NULL: the shard has none. */
+/* The one of some entries, others at each call, that would expire first. NULL: the shard has none. */
 struct sn_entry *sn_state_first_due(struct sn_state_shard *sh);
 
 /* ---- what the files do for one another ---- */

@@ -109,8 +109,8 @@ static struct record *take_from(struct sn_subscribers *s, struct pool *p)
 	return r;
 }
 
-/* Of the shard's, else of any. NULL: there is no room, which is for as many subscribers as a table has
- * sessions. */
+/* A record of the shard's, else of any. NULL: there is no room, which is for as many subscribers as a table
+ * has sessions. */
 static struct record *allocate(struct sn_subscribers *s, uint32_t shard)
 {
 	struct record *r = take_from(s, &s->pools[shard]);
@@ -200,7 +200,7 @@ static struct record *find_or_add(struct chain *c, uint32_t shard)
 	return r;
 }
 
-/* Who has nothing is not known. */
+/* A subscriber that has nothing is forgotten. */
 static void forget_idle(struct chain *c, struct record *r, uint32_t shard)
 {
 	uint32_t number = (uint32_t)(r - c->of->records) + 1, *link = &c->first;

@@ -32,7 +32,7 @@ struct sn_subscriber_change {
 	int sessions, ports;
 };
 
-/* Of a program that limits them. NULL without memory. */
+/* Records for a program that limits subscribers. NULL without memory. */
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed);
 void sn_subscribers_free(struct sn_subscribers *s);
 

@@ -20,7 +20,7 @@
 uint32_t write_arp(uint8_t *f, const uint8_t *to, const uint8_t *from, uint16_t tag, uint16_t op,
 		   uint32_t sender, uint32_t target);
 
-/* Of HOST_MAC, to the outside interface. */
+/* From HOST_MAC, to the outside interface. */
 void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender,
 	      uint32_t target);
 
@@ -29,11 +29,11 @@ void unknown_gateway(struct fixture *f);
 void gateway_answers(struct fixture *f);
 /* A host of the outside answers us: SN_SAMPLE_OUTSIDE + host. */
 void answer_of(struct fixture *f, uint32_t host);
-/* What the table has of an address; of state SN_NEIGH_FREE: nothing. */
+/* The table's entry of an address; of state SN_NEIGH_FREE: nothing. */
 struct sn_neigh_info entry_of(const struct fixture *f, uint32_t address);
 bool knows(const struct fixture *f, uint32_t address);
 
-/* What the frame, an ARP question, is sent to; NULL: it is none. */
+/* The destination of the frame, an ARP question; NULL: it is none. */
 const uint8_t *asked(const struct sent *s);
 /* It asks for GATEWAY2; vlan 0: without a tag. */
 void assert_asks(const struct sent *s, const uint8_t *to, uint16_t vlan);

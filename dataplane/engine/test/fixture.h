@@ -75,7 +75,7 @@ struct packet {
 	const uint8_t *payload;
 };
 
-/* What the dice of the tests show: less than `sides`, and the same in each run. */
+/* A throw of the tests' dice: less than `sides`, and the same in each run. */
 uint32_t dice(uint32_t sides);
 
 int start_eal(void **state);

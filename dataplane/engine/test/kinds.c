@@ -315,7 +315,7 @@ static uint8_t *read_all(const struct side *s, size_t *n)
 	return records;
 }
 
-/* What the next put on the state would find: nothing. */
+/* Leave nothing that the next load of the state would find. */
 static void forget_all(struct side *s)
 {
 	bool shards[SN_SHARDS];
@@ -370,7 +370,7 @@ void entries_go_to_another_engine_as_they_are(void **state)
 	assert_int_equal(m, n);
 	assert_memory_equal(again, records, n * SN_CARRY_BYTES);
 	free(again);
-	/* What the taker holds is held. */
+	/* The taker holds what its entries hold. */
 	assert_int_equal(make_more(&b, N_ENTRIES, N_ENTRIES), N_ENTRIES);
 	forget_all(&a);
 	assert_int_equal(stats_of(&a).sessions, 0);
@@ -417,7 +417,7 @@ void what_is_no_entry_is_refused_and_harms_nobody(void **state)
 		}
 	}
 	assert_true(refused > 0 && admitted > 0);
-	/* Of the same twice the second is refused, or the same entry. */
+	/* The second of two same records is refused, or is the same entry. */
 	memcpy(record, records, SN_CARRY_BYTES);
 	assert_int_equal(put_records(&b, record, 1), 0);
 	assert_int_equal(make_more(&b, 0, N_ENTRIES), N_ENTRIES);

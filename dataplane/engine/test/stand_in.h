@@ -32,7 +32,7 @@ struct stand_in {
 	uint32_t mark_errors; /* added to marks */
 	bool stuck;	      /* cannot be reset */
 	bool spreads_not;     /* knows no RSS action */
-	/* What happened: */
+	/* The events: */
 	uint32_t installed;
 	uint32_t created, destroyed;
 	uint32_t resets;	  /* that were tried */

@@ -11,7 +11,7 @@
 
 #include "sn_engine.h"
 
-/* Of all packets. */
+/* The buffers of all packets. */
 extern struct rte_mempool *buffers;
 
 int start_threadless(void **state);

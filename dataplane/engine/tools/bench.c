@@ -304,7 +304,7 @@ static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
 		*sum = fixed_checksum(*sum, before, *port);
 }
 
-/* What the mailbox before handed over; packets that it did not address to us are readdressed. */
+/* Run what the mailbox before handed over; packets that it did not address to us are readdressed. */
 static void run_mailbox(struct mailbox *mailbox, uint64_t now)
 {
 	uint16_t n = mailbox->handed;

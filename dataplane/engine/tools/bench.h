@@ -2,7 +2,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-/* What is measured, and how it is written. */
+/* Measurements, and how they are written. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -223,7 +223,7 @@ static int parse_idle_sleep(const char *text, int *us)
 	return 0;
 }
 
-/* What stands behind the flags. */
+/* Parse the arguments behind the flags. */
 static int parse_eal_arguments(int argc, char **argv, struct options *options)
 {
 	struct sn_error err;
@@ -292,7 +292,7 @@ static int parse_flags(int argc, char **argv, struct options *options)
 	return rc == 0 ? parse_eal_arguments(argc, argv, options) : rc;
 }
 
-/* What EAL needs and the user did not say. */
+/* Add what EAL needs and the user did not say. */
 static int complete_eal(struct options *options, struct sn_error *err)
 {
 	struct sn_eal *eal = &options->eal;

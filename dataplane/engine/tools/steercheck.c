@@ -42,7 +42,7 @@
 #define SN_ALL_SN_SPORT		    UINT16_MAX
 #define SN_ALL_SN_DPORT		    UINT16_MAX
 
-/* What dispatch asks of a device. */
+/* Features of a device that dispatch asks for. */
 static const struct {
 	const char *name;
 	struct sn_steer_match match;

@@ -5,7 +5,7 @@
 
 #define MEMOS_MAX 8 /* of one program on one worker: each has two megabytes */
 
-/* What finds the classes of a segment's plain frames, or their paths. */
+/* The source of the classes of a segment's plain frames, or of their paths. */
 static struct sn_memo_source source_of(const struct sn_counts *c, const struct sn_segment *s)
 {
 	if (!s->follows.possible)

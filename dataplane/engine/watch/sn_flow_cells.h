@@ -93,7 +93,7 @@ void sn_flow_cells_round(struct sn_flow_cells *c);
 /* There are more, if these are too few; whenever some were looked at. */
 void sn_flow_cells_tick(struct sn_flow_cells *c);
 
-/* What those before had is taken. */
+/* Give back the cells that those before had. */
 void sn_flow_cells_leave(struct sn_flow_cells *c);
 
 #endif /* SN_FLOW_CELLS_H */

@@ -14,7 +14,7 @@
 #define NODES_MAX SN_PATHS_MAX
 #define LINKS_MAX (2 * SN_PATHS_MAX)
 #define PLACES	  (2 * LINKS_MAX)
-/* What then: on to this segment; else a path, or SN_FOLLOW_OPEN. */
+/* The rest of a link: on to this segment; else a path, or SN_FOLLOW_OPEN. */
 #define GOES_ON 0x40000000u
 
 /* Frames on their ways. */
@@ -81,7 +81,7 @@ static struct way way_of(const struct sn_follow *f, uint32_t node, struct sn_nod
 	return way;
 }
 
-/* What the classes of a way do together, as a class; SN_SIMPLE_NOT: no class says that. *floor: with which
+/* The classes of a way joined to one class; SN_SIMPLE_NOT: no class does the same. *floor: with which
  * TTLs. */
 static struct sn_class join(const struct sn_program *p, const struct way *way, uint32_t *floor)
 {

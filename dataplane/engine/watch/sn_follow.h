@@ -36,7 +36,7 @@ struct sn_node {
 	uint32_t segment; /* whose class it is */
 };
 
-/* What comes of a class that frames meet behind a node. */
+/* The link to a class that frames meet behind a node. */
 struct sn_link {
 	uint64_t key;  /* node << 32 | class; 0: free */
 	uint32_t node; /* if frames go on */

@@ -35,7 +35,7 @@ struct sn_flow_ring {
 	_Alignas(64) struct sn_flow_cell records[SN_FLOW_RECORDS];
 };
 
-/* What is counted within an interval of time. */
+/* Counts within an interval of time. */
 struct sn_top_window {
 	uint64_t begin_ns, end_ns; /* end_ns 0: none */
 	uint64_t packets, bytes;

@@ -21,12 +21,12 @@
 
 #define SN_TRACE_NO_IFACE UINT32_MAX
 
-/* Of one packet; what is beyond is noted as cut. */
+/* Classes of one packet; further ones are noted as cut. */
 #define SN_TRACE_CLASSES 32
 #define SN_TRACE_DROPS	 8
 #define SN_TRACE_FRAMES	 16
 
-/* What a trace wants; the same for all workers, which only add to `taken`. */
+/* Wishes of a trace; the same for all workers, which only add to `taken`. */
 struct sn_trace_rules {
 	uint32_t one_in;
 	uint32_t snap_len;

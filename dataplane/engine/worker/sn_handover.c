@@ -66,7 +66,7 @@ void sn_hand_over(struct sn_worker *w, uint32_t i)
 	w->handing.gone++;
 }
 
-/* Of a plain packet whose class says that its flow tells the shard, it is told without reading the packet. */
+/* The shard of a plain packet whose class says that its flow tells it is known without reading the packet. */
 static uint32_t shard_of(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
 	uint32_t class = w->fast.env.burst.classes[i];

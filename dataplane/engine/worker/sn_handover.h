@@ -35,7 +35,7 @@ void sn_hand_over(struct sn_worker *w, uint32_t i);
  * lose. */
 uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n);
 
-/* What a burst took is counted for its shards: the cycles until the first packet's turn were spent on all
+/* Count the cycles of a burst for its shards: the cycles until the first packet's turn were spent on all
  * packets, those after it on what was left. */
 void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t weight, uint64_t until, uint64_t after);
 

@@ -21,7 +21,7 @@ static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_sta
 	*since = now;
 }
 
-/* What Entry refuses. */
+/* Drop a packet that Entry refuses. */
 static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
 	if (p->reason == SN_REASON_ARP) {
@@ -123,7 +123,8 @@ static inline uint64_t straight(const struct sn_burst *b)
 	return b->plain | b->fragments;
 }
 
-/* What plain packets of a program without state leave by, and are counted by: classes of a segment, or paths.
+/* Outcomes of plain packets of a program without state, which are counted by them: classes of a segment, or
+ * paths.
  */
 struct outcomes {
 	struct sn_adjacency *adjacencies;
@@ -259,7 +260,7 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 	sn_trace_no_turn(w->fast.env.trace);
 }
 
-/* Of packets that lost a priority tag where they came: none of them is plain. */
+/* Restore the lengths of packets that lost a priority tag at their port: none of them is plain. */
 static void restore_lengths(struct sn_worker *w, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

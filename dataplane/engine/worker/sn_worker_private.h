@@ -2,7 +2,7 @@
 #ifndef SN_WORKER_PRIVATE_H
 #define SN_WORKER_PRIVATE_H
 
-/* What a worker is built from; for this library only. */
+/* The inside of a worker; for this library only. */
 
 #include "sn_fast.h"
 #include "sn_peers.h"

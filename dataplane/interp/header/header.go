@@ -56,7 +56,7 @@ const (
 	ACK = 0x10
 )
 
-// What Frag tells.
+// Results of Frag.
 const (
 	FragWhole = headerspace.FragWhole
 	FragFirst = headerspace.FragFirst

@@ -89,7 +89,7 @@ func twoTables(t *testing.T) *graph.Graph {
 	return g
 }
 
-// Of two tables by content behind each other, the second is a look-up of its own whatever its size.
+// The second of two tables by content behind each other is a look-up of its own, whatever its size.
 func TestASecondTableByContentIsTold(t *testing.T) {
 	r := synthesized(t, twoTables(t), synth.Options{})
 	i := slices.IndexFunc(r.Cuts, func(c synth.Cut) bool {

@@ -32,7 +32,7 @@ func TestARuleBehindARouterIsNotCalledIdle(t *testing.T) {
 		Name: "fw", Function: "fw", Out: []graph.Edge{{To: g.Interfaces[1].Out}, {To: g.Interfaces[1].Out}},
 		Element: element.Classifier{Rules: []element.Rule{{Name: "ef", Filters: []headerspace.Filter{expedited}, Out: 1}}, Outs: 2},
 	})
-	// What comes in by b is none that the rule takes.
+	// The rule takes no packet that comes in by b.
 	g.Nodes = append(g.Nodes, graph.Node{Name: "plain", Function: "fw", Out: []graph.Edge{{To: n}}, Element: element.SetField{Field: headerspace.DSCP}})
 	g.Nodes[g.Interfaces[1].In].Out[0] = graph.Edge{To: n + 1}
 	for i := range g.Nodes {

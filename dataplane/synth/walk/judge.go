@@ -7,7 +7,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
 )
 
-// What several look-ups say together may fit one, and still cost more than one after the other: rules that are wide in all fields have many packets in
+// Several look-ups may fit one, which still costs more than they do one after the other: rules that are wide in all fields have many packets in
 // common, and a walk through their product meets many boxes. The trees that the engine would make of the product tell.
 
 const (

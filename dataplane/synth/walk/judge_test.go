@@ -34,7 +34,7 @@ func wide(name string, n int) string {
 	return b.String()
 }
 
-// What two lists of wide rules say together fits one look-up, but a packet would come by hundreds of boxes in it, and by a few in each list.
+// The product of two lists of wide rules fits one look-up, but a packet would come by hundreds of boxes in it, and by a few in each list.
 func TestLookupsStayApartWhoseProductTakesLongWalks(t *testing.T) {
 	r := synthesized(t, parsed(t, rowOf(wide("fw1", 400)+wide("fw2", 400), ", fw1, fw2")), synth.Options{})
 	i := slices.IndexFunc(r.Cuts, func(c synth.Cut) bool { return c.Function == "fw2" })
@@ -59,7 +59,7 @@ func TestLookupsStayApartWhoseProductTakesLongWalks(t *testing.T) {
 	}
 }
 
-// Of several look-ups that one stays apart that multiplies the walks. A list of few sources is one look-up with the wide list before it.
+// Only the look-up that multiplies the walks stays apart. A list of few sources is one look-up with the wide list before it.
 func TestOnlyLookupsThatMultiplyWalksStayApart(t *testing.T) {
 	r := synthesized(t, parsed(t, rowOf(wide("fw1", 400)+wide("fw2", 400)+accepting("hosts", 30, ofSource), ", fw1, fw2, hosts")), synth.Options{})
 	var there []synth.Cut
@@ -73,7 +73,7 @@ func TestOnlyLookupsThatMultiplyWalksStayApart(t *testing.T) {
 	}
 }
 
-// What was kept apart stays so in the next version of a chain, and its reason is told.
+// Look-ups that were kept apart stay so in the next version of a chain, and its reason is told.
 func TestASessionKeepsWhatTookLongWalksApart(t *testing.T) {
 	var s synth.Session
 	for _, last := range []string{"9.0.0.0/8", "11.0.0.0/8"} {

@@ -14,7 +14,7 @@ type Operation struct {
 	// Key tells one from others of its kind that differ; nil: the argument does, with the field.
 	Key func(e *Emitter, o Op) int64
 	// Verdict operations may end the packet's way when they are run, by what no filter says: no port is free.
-	// What is counted behind them is counted by an operation, and copies are made behind them in a segment of their own.
+	// Packets behind them are counted by an operation, and copies are made behind them in a segment of their own.
 	Verdict bool
 	// Lasting operations have an effect that stays when the packet is dropped later: they are done for that packet, too.
 	Lasting bool

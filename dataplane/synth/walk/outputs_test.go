@@ -113,7 +113,7 @@ func fork(g *graph.Graph, e element.Element) *graph.Graph {
 	return g
 }
 
-// What rules and routes say together is a product also where routes are followed together.
+// Rules and routes together are a product also where routes are followed together.
 func TestWhatRulesAndRoutesSayTogetherIsCounted(t *testing.T) {
 	inTurn := func(k int) (int, string) { return k % 2, "" }
 	few := func(k int) (out int, via string) {

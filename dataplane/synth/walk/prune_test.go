@@ -29,7 +29,7 @@ func TestLeavesThatDifferInOneFieldAreNotComparedWithEachOther(t *testing.T) {
 	}
 }
 
-// What is pruned is compared with the definition: an earlier leaf that is kept holds all of it.
+// Pruned leaves are compared with the definition: an earlier leaf that is kept holds all of it.
 func TestPrunedIsWhatAnEarlierLeafHolds(t *testing.T) {
 	draw := func(t *rapid.T, f headerspace.Field, lo uint64, of func(uint64) headerspace.Value) headerspace.Set {
 		a := rapid.Uint64Range(lo, lo+600).Draw(t, f.String())

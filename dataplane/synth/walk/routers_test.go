@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/test/backbone"
 )
 
-// What many routers say is the sum of their tables, not a product of tables and routers: in the program, in what making it takes, and in the look-ups of
+// Many routers together are the sum of their tables, not a product of tables and routers: in the program, in what making it takes, and in the look-ups of
 // a packet, which is one.
 func TestManyRoutersInARowAreTheSumOfTheirTables(t *testing.T) {
 	const routes = 1000

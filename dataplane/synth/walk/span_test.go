@@ -94,7 +94,7 @@ func TestAFIBIsTheLongestMatchOfEveryAddress(t *testing.T) {
 	})
 }
 
-// What is fresh is compared with taking away one after the other.
+// The fresh part is compared with taking away one after the other.
 func TestWhatIsFreshIsWhatNoRuleOnDestinationsAloneHasTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var to targets

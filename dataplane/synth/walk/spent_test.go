@@ -75,7 +75,7 @@ func TestAWalkInVainFindsWhatWalksFromTheBeginningFind(outer *testing.T) {
 	})
 }
 
-// Of many lists one after the other few fit together. Finding out which takes one walk in vain per segment, not one for each list.
+// Few of many lists one after the other fit together. Finding out which takes one walk in vain per segment, not one for each list.
 func TestListsThatDoNotFitAreFoundInOneWalk(t *testing.T) {
 	const most = 0.9 // of the memory that walks from the beginning take: measured, 0.73 and 0.85
 	for _, chain := range []string{

@@ -45,7 +45,7 @@ type Walker struct {
 	joined    int
 	startOver bool
 
-	// What earlier attempts learnt.
+	// The lessons of earlier attempts.
 	apart map[int]bool // elements that end a run always: their choice is looked at
 	wide  wideAt       // see budget
 

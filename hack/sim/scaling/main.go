@@ -31,7 +31,7 @@ type sizes struct {
 // full is what docs/scaling.md shows.
 var full = sizes{Chains: 350, Length: 10 * time.Minute, Seed: 1}
 
-// What all chains and policies have in common.
+// The common part of all chains and policies.
 const (
 	tick      = 100 * time.Millisecond
 	period    = time.Second // of the operator

@@ -241,7 +241,7 @@ func TestFilesOfARefusedChainAreWatched(t *testing.T) {
 	r.expect("reload: the program is the same")
 }
 
-// What is read while somebody writes may be half a rule set, and a half of it may be a good chain, which passes what the whole denies.
+// A file that is read while somebody writes may be half a rule set, and a half of it may be a good chain, which passes what the whole denies.
 func TestAChainThatChangedWhileItWasReadIsNotLoaded(t *testing.T) {
 	for name, watched := range map[string]bool{"watched": true, "by SIGHUP": false} {
 		t.Run(name, func(t *testing.T) {

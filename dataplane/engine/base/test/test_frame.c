@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the base has for messages: frames of bytes, their hash, and why something failed. */
+/* Helpers for messages: frames of bytes, their hash, and why something failed. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

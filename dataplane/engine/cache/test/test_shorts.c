@@ -47,7 +47,7 @@ static void end(struct sn_session *s)
 	s->entry.generation++;
 }
 
-/* What becomes of a packet that comes back to a session, by a next hop. */
+/* The decision about a packet that comes back to a session, by a next hop. */
 static struct sn_cache_entry decision(struct world *w, const struct sn_session *s, uint16_t neigh)
 {
 	struct sn_cache_form form = {.neigh = neigh,
@@ -141,7 +141,7 @@ static const struct sn_session *found(struct world *w, uint64_t hash)
 	return of.session;
 }
 
-/* What a bucket has no room for goes to the one beside, and what that has none for takes the place of
+/* A full bucket gives to the one beside; if that is full, too, the entry takes the place of
  * another. */
 static void a_bucket_and_the_one_beside_are_full_before_one_is_given_up(void **state)
 {
@@ -172,7 +172,7 @@ static uint32_t guests(const struct sn_cache_shorts *b)
 	return n;
 }
 
-/* What has taken the place of all guests leaves none that look-ups would look for. */
+/* An entry that takes the place of all guests leaves none that look-ups would look for. */
 static void guests_are_counted(void **state)
 {
 	struct world *w = *state;
@@ -262,7 +262,7 @@ static void hundreds_of_next_hops_are_remembered_for_good(void **state)
 	assert_int_equal(w->cache.n_forms, HOPS);
 }
 
-/* What was forgotten is not found, though the next hops are the same, and however often. */
+/* A forgotten entry is not found, though the next hops are the same, and however often. */
 static void forms_outlive_no_flush(void **state)
 {
 	enum { HOPS = 300 };

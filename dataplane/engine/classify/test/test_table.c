@@ -471,7 +471,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Of five builds the fastest. */
+/* The fastest of five builds. */
 static uint64_t build_ns(const struct set *set)
 {
 	uint64_t least = UINT64_MAX;

@@ -28,7 +28,7 @@ static const uint32_t *bounds_at(const struct set *set, uint32_t box)
 	return set->bounds + (size_t)box * 2 * SET_DIMS;
 }
 
-/* What a box has in common with another one, if anything. */
+/* Add the intersection of two boxes, if there is any. */
 static void add_common(struct set *to, const struct set *a, uint32_t i, const struct set *b, uint32_t k)
 {
 	uint64_t required = a->required[i] | b->required[k];

@@ -375,7 +375,7 @@ static void send_shard(struct cores *c, uint32_t shard)
 		send_flow(c, i, dice(2));
 }
 
-/* What the rule sends to the new queue at once would overtake what waits in the old one. */
+/* Packets that the rule sends to the new queue at once would overtake those in the old one. */
 static void turn(void *context)
 {
 	struct turning *t = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What strangers can do to the state of several workers: scans, floods, elephants. */
+/* Attacks of strangers on the state of several workers: scans, floods, elephants. */
 #include "fixture.h"
 
 #include <rte_eal.h>
@@ -33,7 +33,7 @@ struct flood {
 	Sinter__Control__V1__InjectedPacket packets[ROUND_MAX];
 	Sinter__Control__V1__InjectedPacket *list[ROUND_MAX];
 	uint8_t frames[ROUND_MAX][128];
-	/* Of the round before, by packet: */
+	/* The round before, by packet: */
 	enum fate fate[ROUND_MAX];
 	uint32_t address[ROUND_MAX]; /* the outside one of what went out */
 	uint16_t port[ROUND_MAX];
@@ -444,7 +444,7 @@ static void a_flood_of_openings_from_random_sources_costs_nobody_his_connection(
 	flood_with_openings(*state, 100, false, PORTS);
 }
 
-/* Who answers each opening, and is not acknowledged, makes no connections of them. */
+/* A remote that answers each opening, and is not acknowledged, makes no connections of them. */
 static void a_flood_that_a_remote_answers_costs_nobody_his_connection(void **state)
 {
 	flood_with_openings(*state, 100, true, PORTS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What engines know of each other: who has which shard, who announces addresses, and where packets go by it.
+/* Knowledge of engines about each other: who has which shard, who announces addresses, and where packets go
+ * by it.
  */
 #include "transfer_world.h"
 

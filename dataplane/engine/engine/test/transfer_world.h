@@ -59,7 +59,7 @@ int close_world(void **state);
 void open_sides(struct world *w, uint32_t n_workers);
 void open_side(struct world *w, uint8_t number, bool bare);
 void load_hashed(struct side *side, const uint8_t *hash, size_t len);
-/* What the agents tell: the other's name and addresses, if there is another; and who is the front. The other
+/* The agents' news: the other's name and addresses, if there is another; and who is the front. The other
  * has the shards that it had before; if it owns them, all. */
 int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front);
 void introduce(struct side *side, bool owns);
@@ -82,7 +82,7 @@ uint64_t sessions_of(const struct side *side);
 enum sn_shard_place place(const struct side *side, uint32_t shard);
 /* A shard that both could be asked for is a fault; what no one has is on its way. */
 void assert_one_has_each(const struct world *w);
-/* What may still be made and what there is is the limit. */
+/* Entries that may still be made and entries that exist add up to the limit. */
 void assert_quotas(const struct side *side);
 uint32_t shard_of(const struct world *w, uint32_t index);
 

@@ -59,7 +59,7 @@ static void packets_wait_for_the_answer_and_then_leave_in_order(void **state)
 	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
 }
 
-/* Of 256 that wait an interface of two has 128. */
+/* An interface of two has 128 of the 256 places. */
 static void of_too_many_packets_the_one_that_has_waited_longest_gives_way(void **state)
 {
 	struct fixture *f = *state;
@@ -83,7 +83,7 @@ static void of_too_many_packets_the_one_that_has_waited_longest_gives_way(void *
 	assert_sent(f, 1);
 }
 
-/* What came out is "host unreachable", to the inside. */
+/* The packet that came out is "host unreachable", to the inside. */
 static const uint8_t *assert_told(struct fixture *f)
 {
 	const uint8_t *icmp = l4_of(f->out[0].data);

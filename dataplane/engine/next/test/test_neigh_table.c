@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of neighbours: how it is learnt, kept, probed and forgotten. */
+/* Neighbours: how it is learnt, kept, probed and forgotten. */
 #include "arp.h"
 
 #include "sn_parse.h"

@@ -172,7 +172,7 @@ static void an_update_ends_at_the_first_step_that_is_refused(void **state)
 	assert_int_equal(r->flows_updated->done, 3);
 	assert_string_equal(r->flows_updated->refused, "no room for another rule");
 	assert_int_equal(list(f, "inside")->n_flows, 3);
-	/* What there is can be replaced. */
+	/* A rule that exists can be replaced. */
 	step_destroy(f, 11);
 	add_cond(f, step_create(f, 11, 0, QUEUE, 0), SN_DST, 11, UINT32_MAX);
 	update_well(f, "inside");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device can do with rules, found by trying. */
+/* The capabilities of a device with rules, found by trying. */
 #include "flows_world.h"
 
 static uint32_t matching_of(const Sinter__Flows__V1__Device *d, enum sn_field field)

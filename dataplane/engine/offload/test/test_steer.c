@@ -295,7 +295,7 @@ static void net_tap_is_not_asked_for_a_vlan_that_it_would_mistake(void **state)
 	assert_non_null(strstr(err.text, "another VLAN"));
 }
 
-/* Of UDP and ICMP, which differ in one bit, it would make ICMP. */
+/* It would turn a mask for UDP and ICMP, which differ in one bit, into ICMP. */
 static void net_tap_is_not_asked_for_protocols_by_mask(void **state)
 {
 	const struct sn_steer_device tap = sn_steer_device(0, "net_tap", 4);

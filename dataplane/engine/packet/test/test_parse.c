@@ -7,7 +7,7 @@
 
 #define MAC_LEN 6
 
-/* What is wrong with a frame that else is a good UDP packet from host to remote. */
+/* One fault of a frame that is else a good UDP packet from host to remote. */
 struct wrong {
 	const char *what;
 	uint32_t reason;

@@ -57,7 +57,7 @@ static struct packet any_packet(void)
 			       .payload_len = 12 + dice(40)};
 }
 
-/* Of any protocol, and not the first. */
+/* A fragment of any protocol, and not the first. */
 static struct packet any_fragment(void)
 {
 	struct packet p = any_packet();

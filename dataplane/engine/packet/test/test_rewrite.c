@@ -55,7 +55,7 @@ static void a_udp_checksum_of_zero_stays_and_one_that_becomes_zero_is_written_ff
 	assert_int_equal(sn_load16(sum), 0xffff);
 }
 
-/* Of TTL, protocol and checksum in one word, and of the transport checksum without a branch: for all
+/* TTL, protocol and checksum in one word, and the transport checksum without a branch: for all
  * checksums. */
 static void the_short_ways_move_a_checksum_as_the_long_ones(void **state)
 {

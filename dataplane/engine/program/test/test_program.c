@@ -6,7 +6,7 @@
 
 typedef Sinter__Program__V1__Program program_msg;
 
-/* What is wrong with the sample program, and what the message must say of it. */
+/* A fault of the sample program, and the message that names it. */
 struct wrong {
 	void (*spoil)(program_msg *msg);
 	const char *says[2];

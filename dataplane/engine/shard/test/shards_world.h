@@ -68,7 +68,7 @@ void tick_all(struct world *w);
 
 void move(struct world *w, uint32_t unit, uint32_t worker);
 
-/* Of a flow whose binding is known. */
+/* The shard of a flow whose binding is known. */
 uint32_t shard_of(const struct world *w, uint32_t index);
 uint32_t owner_of(const struct world *w, uint32_t flow);
 /* A flow whose owner is the worker. */

@@ -97,7 +97,7 @@ static void on_packets(void *context, void **packets, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct packet *p = packets[i];
 
-		/* What is handed over is never handed on. */
+		/* A packet that was handed over is never handed on. */
 		w->misplaced += w->mailbox->place[p->flow % SN_EXCHANGE_SHARDS] < WORKERS;
 		w->misplaced += !dispatch(w, p);
 	}

@@ -278,7 +278,7 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 	struct world *w = *state;
 	Sinter__Program__V1__Leg *out = w->msg->segments[0]->classes[0]->legs[0];
 
-	/* What goes out is looked up as if it came back: a hairpin. */
+	/* A packet that goes out is looked up as if it came back: a hairpin. */
 	out->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT;
 	out->segment = 1;
 	open_workers(w, WORKERS);
@@ -291,7 +291,7 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 		assert_true(sn_state_partition(sn_engine_state(w->engine), 2)->owned[i]);
 }
 
-/* What goes out is copied to another port, whose own address replies to hosts inside. */
+/* Packets that go out are copied to another port, whose own address replies to hosts inside. */
 static void add_capture(struct world *w, Sinter__Program__V1__Leg *from_capture)
 {
 	static Sinter__Program__V1__Interface capture;

@@ -197,7 +197,7 @@ static void flow_rules_on_address_and_port_bits_need_no_worker_to_hand_over(void
 	for (uint32_t turn = 0; turn < 4; turn++) {
 		for (uint32_t i = 0; i < n; i++) {
 			struct packet p = turn % 2 ? back_packet(w, i) : out_packet(w, i);
-			/* What a rule matches: seven bits of the source's address, or of the destination
+			/* The match of a rule: seven bits of the source's address, or of the destination
 			 * port. */
 			uint32_t shard = (turn % 2 ? p.dport : p.src >> 2) % SN_SHARDS;
 

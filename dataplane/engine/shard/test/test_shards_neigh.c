@@ -20,7 +20,7 @@ static void hear_arp(struct world *w, uint32_t worker, uint16_t op, uint8_t mac,
 	settle(w);
 }
 
-/* What a worker knows of the neighbour; of state SN_NEIGH_FREE: nothing. */
+/* A worker's entry of the neighbour; of state SN_NEIGH_FREE: nothing. */
 static struct sn_neigh_info known(const struct world *w, uint32_t worker)
 {
 	struct sn_neigh_info infos[8];

@@ -18,7 +18,7 @@ static struct {
 	const struct sn_entry *entry; /* of the last call */
 } limit;
 
-/* What the operation does beyond the limit. */
+/* The operation's act beyond the limit. */
 struct beyond {
 	bool marks;
 	uint8_t dscp;

@@ -233,7 +233,7 @@ static void a_connection_closes_for_all(void **state)
 	}
 }
 
-/* What the leader has seen of acknowledgments is what an RST is judged by, by each for itself. */
+/* Each entry judges an RST by the acknowledgments that the leader has seen. */
 static void a_reset_is_judged_by_what_the_leader_saw(void **state)
 {
 	struct world *w = *state;
@@ -292,7 +292,7 @@ static void fewer_uses_are_not_those_of_the_bundle(void **state)
 	assert_ptr_equal(sn_bundle_leader(w->state, &some), uses.entries[0]);
 }
 
-/* Of more flows than there is room for, some part; none has another time than it would have had. */
+/* More flows than there is room for: some part in bundles; none has another time than it would have had. */
 static void bundles_give_way_to_others(void **state)
 {
 	enum { FLOWS = 20000 };

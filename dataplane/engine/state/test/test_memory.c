@@ -258,7 +258,7 @@ static void assert_within(const struct world *w, size_t before, const char *what
 	assert_in_range(is, 1, most * FEW_BYTES / 400);
 }
 
-/* What the operator gives an engine memory by. Sessions come in each way that takes other pages. */
+/* The operator gives an engine memory by this figure. Sessions come in each way that takes other pages. */
 static void state_takes_no_more_than_it_says(void **state)
 {
 	struct world *w = *state;
@@ -378,7 +378,7 @@ static void memory_ahead_of_sessions_is_bounded(void **state)
 	assert_int_equal(setup(state), 0);
 	assert_int_equal(pthread_create(&thread, NULL, sn_ahead_main, NULL), 0);
 	assert_few_bytes(*state, before, true);
-	/* What it may be at work on is freed meanwhile. */
+	/* Memory that it may be at work on is freed meanwhile. */
 	teardown(state);
 	sn_ahead_stop();
 	pthread_join(thread, NULL);
@@ -413,7 +413,7 @@ static void sessions_are_found_as_a_table_grows_and_shrinks(void **state)
 	assert_found(w, 600, 700, true);
 	assert_found(w, VERY_MANY - 5000, VERY_MANY, true);
 	assert_true(a_shard(w)->tier_0 < TIER_0_MAX / 2);
-	/* What comes now is put where the first ones were. */
+	/* New ones are put where the first ones were. */
 	use_all(w, 0, 10000);
 	assert_found(w, 0, 10000, true);
 	assert_int_equal(a_shard(w)->tier_1, 0);

@@ -161,7 +161,7 @@ static void cells_are_no_more_than_sessions_want(void **state)
 	close_world(w);
 }
 
-/* What keeps coming keeps its cell beside those that come once. */
+/* A flow that keeps coming keeps its cell beside those that come once. */
 static void a_heavy_flow_stays_in_its_cell(void **state)
 {
 	struct world *w = open_world(0);

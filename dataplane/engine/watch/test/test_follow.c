@@ -133,7 +133,7 @@ static uint32_t some_port(void)
 	return 1000 + dice(64);
 }
 
-/* What packets have of a field, or a little less or more. */
+/* A value that packets have of a field, or a little less or more. */
 static uint32_t some_value(enum sn_field field)
 {
 	return field == SN_TTL ? dice(70) : field == SN_SRC || field == SN_DST ? some_address() : some_port();
@@ -165,7 +165,7 @@ static table_msg *random_table(struct sn_arena *arena, uint32_t n_classes)
 	return t;
 }
 
-/* What no class says that is simple: one leg too many, or a field. */
+/* Make a class that is not simple: one leg too many, or a field. */
 static void complicate(struct sn_arena *arena, class_msg *class)
 {
 	leg_msg *leg = class->legs[0];
@@ -200,7 +200,7 @@ static void random_class(struct sn_arena *arena, segment_msg *s, uint32_t number
 		complicate(arena, s->classes[s->n_classes - 1]);
 }
 
-/* Of a segment of its own: packets with a low TTL are told apart by others than those with a high one. */
+/* A segment of its own: packets with a low TTL are told apart by others than those with a high one. */
 static segment_msg *random_segment(struct sn_arena *arena, uint32_t number, uint32_t n_segments)
 {
 	segment_msg *s = NEW(arena, segment);
@@ -291,7 +291,7 @@ static struct packet with_option(const struct packet *p)
 	return other;
 }
 
-/* What left is the same, but for the option. */
+/* The packets that left are the same, but for the option. */
 static void assert_alike(const struct fixture *f, const struct fixture *g)
 {
 	assert_int_equal(f->n_out, g->n_out);
@@ -442,7 +442,7 @@ static program_msg *row_of_steps(struct sn_arena *arena, uint32_t n, int32_t ttl
 	return msg;
 }
 
-/* What is told of a row of n segments that lower the TTL by as much, with packets of some TTL. */
+/* Expectations about a row of n segments that lower the TTL by as much, with packets of some TTL. */
 static const struct row {
 	uint32_t n, paths;
 	int32_t ttl;

@@ -13,7 +13,7 @@ enum { OUTWARD = 0, DISCARDED = 1, EXPIRED = 2, INWARD = 3, BACK = 4, ANSWER = 7
 #define RECORD_MAX 65536
 #define RECORDS	   20000 /* that cross from thread to thread */
 
-/* What a worker's trace has taken of one packet. */
+/* One packet's record in a worker's trace. */
 struct record {
 	struct sn_trace_packet head;
 	uint32_t classes[SN_TRACE_CLASSES];
@@ -475,7 +475,7 @@ static void a_trace_changes_nothing_that_leaves(void **state)
 	end(f, r);
 }
 
-/* What comes in by the first interface is classified twice, and goes back. */
+/* A packet by the first interface is classified twice, and goes back. */
 static void every_class_is_told_of_a_packet_that_is_followed(void **state)
 {
 	struct fixture *f = *state;

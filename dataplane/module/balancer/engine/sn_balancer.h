@@ -15,7 +15,7 @@
 
 extern const struct sn_state_kind sn_balancer;
 
-/* What operations need to know of a table; of the program, as it changes without the state. */
+/* The part of a table that operations need to know; of the program, as it changes without the state. */
 struct sn_balancer_rules {
 	uint32_t no_backend, full, no_session; /* reasons */
 	uint32_t tcp_ms, tcp_transitory_ms, udp_ms;

@@ -2,7 +2,7 @@
 #ifndef SN_BALANCER_IMPL_H
 #define SN_BALANCER_IMPL_H
 
-/* What load balancers are built from; for the files that keep them. */
+/* The inside of load balancers; for the files that keep them. */
 
 #include "sn_balancer.h"
 #include "sn_flow.h"
@@ -75,7 +75,7 @@ static inline uint32_t shard_of(const struct sn_state *state, const struct sn_st
 	return sn_flow_host_shard(state, &f);
 }
 
-/* What a session was made in the place of; see sn_state_kind.h. */
+/* The entry that a session replaced; see sn_state_kind.h. */
 struct sn_entry *sn_balancer_replaced(const struct sn_state *state, const struct sn_state_shard *shard,
 				      const struct sn_entry *entry);
 

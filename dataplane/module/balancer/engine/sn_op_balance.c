@@ -50,7 +50,7 @@ static int decode_back(struct sn_builder *b, struct sn_op *to, const Sinter__Pro
 	return rc;
 }
 
-/* What a packet is to a balancer. */
+/* Kinds of packets for a balancer. */
 enum matter {
 	NO_MATTER, /* it has no flow, or another protocol's */
 	OF_FLOW,

@@ -12,7 +12,7 @@ func init() { walk.Register(func(e element.Balancer) walk.Meaning { return balan
 
 type balancer struct{ element.Balancer }
 
-// What a balancer looks up: packets with ports, and ICMP errors. All else passes, also what should have ports and has none.
+// Packets that a balancer looks up: those with ports, and ICMP errors. All else passes, also what should have ports and has none.
 var balanced = [...]headerspace.Filter{
 	walk.Unfragmented.With(headerspace.Proto, headerspace.Of(6, 17)),
 	walk.Unfragmented.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(3, 11, 12)),

@@ -79,7 +79,7 @@ static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
 	return true;
 }
 
-/* What is quoted was on its way to where the error comes from. */
+/* The quoted packet was on its way to where the error comes from. */
 static uint32_t shard_of(const struct sn_state *state, const struct track *t, const struct sn_flow *flow,
 			 bool quoted)
 {
@@ -135,7 +135,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 				  &is_return);
 		state = state_of(x, t, p, s, quoted, is_return);
 	}
-	/* What is decided of a flow that is known is decided as long as that is; but a SYN may begin it
+	/* The decision about a known flow holds as long as the flow is known; but a SYN may begin it
 	 * again. */
 	x->keep &= state == ESTABLISHED && !t->syn;
 	if (state == ESTABLISHED) {

@@ -9,7 +9,7 @@
 #define FLOWS_MAX     (1u << 24)
 #define HALF_OPEN_MIN 2048u /* 16 in a shard */
 
-/* What the state of a table depends on. */
+/* The configuration that the state of a table depends on. */
 struct track_config {
 	uint32_t openings; /* of a shard; 0: it remembers none */
 };
@@ -124,7 +124,7 @@ static void shard_init(const struct sn_state_table *table, struct sn_state_shard
 
 /* ---- an entry ---- */
 
-/* Of a flow that is checked, numbers lie where others have acknowledgments and windows. */
+/* A checked flow has numbers where others have acknowledgments and windows. */
 static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
 {
 	const struct sn_session *s = session_of(e);

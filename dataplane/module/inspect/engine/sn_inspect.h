@@ -17,14 +17,14 @@ extern const struct sn_state_kind sn_inspect;
 #define SN_INSPECT_KEEP_DSCP 0xff
 #define SN_NAME_MAX	     255
 
-/* What a table's rules are matched with: of the program. Opaque, as it is one block of memory. */
+/* The matcher of a table's rules: of the program. Opaque, as it is one block of memory. */
 struct sn_inspect_rules;
 
 /* Whether some rule marks packets; whether streams are matched, else packets. */
 bool sn_inspect_marks(const struct sn_inspect_rules *rules);
 bool sn_inspect_has_streams(const struct sn_inspect_rules *rules);
 
-/* Of packets for whose bytes there is no room. */
+/* The reason of packets for whose bytes there is no room. */
 uint32_t sn_inspect_full(const struct sn_inspect_rules *rules);
 
 /* It tells which names may be in it. */
@@ -40,7 +40,7 @@ struct sn_payload {
 	enum sn_payload_kind kind;
 };
 
-/* What becomes of a packet. */
+/* The result for a packet. */
 struct sn_inspected {
 	uint32_t reason; /* SN_REASON_NONE: it is not dropped */
 	uint32_t dscp;	 /* that it gets, or SN_INSPECT_KEEP_DSCP */

@@ -80,7 +80,7 @@ static void parts_free(struct parts *p)
 	free(p->to_ends);
 }
 
-/* What is made before it is known how large the block is. */
+/* The parts that are made before it is known how large the block is. */
 struct making {
 	struct parts parts[INSPECT_BUFFERS];
 	hs_database_t *databases[INSPECT_BUFFERS];

@@ -2,7 +2,7 @@
 #ifndef SN_INSPECT_IMPL_H
 #define SN_INSPECT_IMPL_H
 
-/* What inspectors are built from; for the files that keep them. */
+/* The inside of inspectors; for the files that keep them. */
 
 #include <rte_spinlock.h>
 
@@ -72,7 +72,7 @@ static inline uint8_t *inspect_parts_of(const struct sn_inspect_rules *r, struct
 	return (uint8_t *)(w->touched + r->n_rules);
 }
 
-/* What a stream is known for. */
+/* The progress of a stream. */
 enum inspect_progress {
 	INSPECT_FRESH,	 /* its first packet says where it begins */
 	INSPECT_LOOKS,	 /* at its first bytes */

@@ -81,7 +81,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 
 #define UDP_HEADER 8
 
-/* What is behind the TCP or UDP header, which the parser has checked. */
+/* The bytes behind the TCP or UDP header, which the parser has checked. */
 static struct sn_payload payload_of(const struct sn_pkt *p, const uint8_t *l4)
 {
 	uint32_t header;

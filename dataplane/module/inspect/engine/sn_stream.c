@@ -57,7 +57,7 @@ const char *sn_stream_misfit(const struct sn_state *state, const struct sn_state
 	return NULL;
 }
 
-/* Of the streams with some ends, that from a side: who is outside does not speak for who is inside. */
+/* The stream of a side among those with some ends: a host outside does not speak for who is inside. */
 static struct sn_entry *find(const struct sn_state_shard *sh, uint32_t owner, const struct sn_flow *f,
 			     bool from_outside, uint64_t hash)
 {

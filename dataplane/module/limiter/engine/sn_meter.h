@@ -15,13 +15,13 @@ extern const struct sn_state_kind sn_meter;
 
 #define SN_METER_KEEP_DSCP 0xff
 
-/* What is done to packets of a colour. */
+/* The act on packets of a colour. */
 struct sn_meter_action {
 	uint32_t reason; /* they are dropped for it; SN_REASON_NONE: they are not */
 	uint32_t dscp;	 /* that they get, or SN_METER_KEEP_DSCP */
 };
 
-/* What the operation needs to know of a table; of the program, as it changes without the state. */
+/* The part of a table that the operation needs to know; of the program, as it changes without the state. */
 struct sn_meter_rules {
 	uint64_t comes[SN_COLORS]; /* bit per DSCP of packets that come as yellow, or red */
 	struct sn_meter_action actions[SN_COLORS];

@@ -2,7 +2,7 @@
 #ifndef SN_METER_IMPL_H
 #define SN_METER_IMPL_H
 
-/* What meters are built from; for the files that keep them. */
+/* The inside of meters; for the files that keep them. */
 
 #include "sn_meter.h"
 #include "sn_state_impl.h"
@@ -31,7 +31,7 @@ struct meter_count {
 	uint64_t packets, bytes;
 };
 
-/* What a worker has taken of a bucket that all share. */
+/* The tokens that a worker has taken of a bucket that all share. */
 struct meter_pot {
 	uint64_t has;
 	uint64_t lease; /* what it had when it was taken */
@@ -72,7 +72,7 @@ static inline struct meter_part *meter_part_of(const struct meter_table *t,
 
 /* ---- what the files do for one another ---- */
 
-/* Of a table without subscribers. */
+/* Measure a packet with a table without subscribers. */
 enum sn_color sn_meter_measure_common(struct sn_partition *partition, struct meter_table *t,
 				      enum sn_color came, uint64_t cost, uint64_t now);
 

@@ -9,7 +9,8 @@
 
 extern const struct sn_state_kind sn_napt;
 
-/* What of a remote endpoint a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the wire. */
+/* The part of a remote endpoint that a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the
+ * wire. */
 enum sn_dependence {
 	SN_ADDRESS_AND_PORT_DEPENDENT,
 	SN_ADDRESS_DEPENDENT,

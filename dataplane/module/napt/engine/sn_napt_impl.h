@@ -2,7 +2,7 @@
 #ifndef SN_NAPT_IMPL_H
 #define SN_NAPT_IMPL_H
 
-/* What a NAPT's state is built from, beside sessions; for the files that keep it. */
+/* The inside of a NAPT's state, beside sessions; for the files that keep it. */
 
 #include "sn_napt.h"
 #include "sn_rss.h"
@@ -374,7 +374,7 @@ enum sn_open sn_napt_open(struct sn_partition *partition, uint32_t run, const st
 			  const struct sn_flow_hint *hint, uint64_t now, struct sn_session **session,
 			  uint32_t *reason);
 
-/* What a session holds: a port, or a place among those without. */
+/* Have a session hold its place: a port, or a place among those without. */
 void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *table,
 		  struct sn_state_shard *shard, struct sn_entry *e);
 void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,

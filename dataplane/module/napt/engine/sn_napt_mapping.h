@@ -80,7 +80,7 @@ bool sn_mapping_taken(const struct sn_state *state, const struct napt_table *t, 
 /* A mapping by its number in chains: that of its slot of all protocols, + 1. */
 struct mapping *sn_mapping_numbered(const struct napt_shard *sh, uint32_t number);
 
-/* What a slot stands for. */
+/* The outside address and port of a slot. */
 void sn_mapping_outside(const struct napt_table *t, const struct napt_shard *sh, uint32_t slot,
 			uint32_t *address, uint16_t *port);
 

@@ -15,7 +15,7 @@ struct spot {
 
 /* ---- ports ---- */
 
-/* What a slot of a list stands for. */
+/* The address and port of a slot of a list. */
 static __rte_always_inline struct spot spot_at(const struct napt_table *t, const struct napt_shard *sh,
 					       const struct list *l, uint32_t coset, uint32_t address,
 					       uint32_t slot)

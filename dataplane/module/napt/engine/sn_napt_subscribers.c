@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sessions are to the limits of their subscribers. */
+/* Sessions and the limits of their subscribers. */
 
 #include "sn_napt_mapping.h"
 

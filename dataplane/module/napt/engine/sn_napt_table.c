@@ -173,7 +173,7 @@ static size_t words_size(const struct napt_table *t)
 	       sizeof(uint32_t);
 }
 
-/* Of a protocol, in rows of the shard's. */
+/* The slots of a protocol, in rows of the shard's. */
 static size_t slots_size(const struct napt_table *t)
 {
 	return round_up((t->n_slots * sizeof(uint32_t)) << slot_log(t), ROW_BYTES);
@@ -211,7 +211,7 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	slots = ((uint64_t)t->port_max - t->port_min) / (table->mask + 1) + 1;
 	if (t->paired) /* all addresses have the same number of slots */
 		t->n_addresses = RTE_MIN(t->n_addresses, RTE_MAX(SLOTS_MAX / (uint32_t)slots, 1u));
-	/* What a shard's sessions need is the same, whichever of the ports they may have. */
+	/* The need of a shard's sessions is the same, whichever of the ports they may have. */
 	slots *= t->n_addresses;
 	t->n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
 	size->shards = table->mask + 1;

@@ -110,7 +110,7 @@ static const struct mapping *find(const struct translation *t, enum side side, u
 	return NULL;
 }
 
-/* What an address is on the other side. */
+/* The address on the other side. */
 static uint32_t address_of(const struct mapping *m, enum side from, uint32_t address)
 {
 	return address - m->address[from] + m->address[!from];

@@ -208,7 +208,7 @@ func readNAPT(b *lower.Builder, f *lower.Function, field string, spec *v1alpha1.
 	return e
 }
 
-// What one subscriber may have of what all may, unless limits say it: so one host cannot take everything. A small pool is left to
+// The default share of one subscriber in what all may have: so one host cannot take everything. A small pool is left to
 // whoever needs it.
 const (
 	subscriberShare = 4

@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 )
 
-// What follows is for tests that run whole chains, so that they are in another package.
+// The rest is for tests that run whole chains, so that they are in another package.
 
 // natOf is the NAPT of a name.
 func natOf(c *pass.Chain, name string) *nat {

@@ -60,7 +60,7 @@ func TestNAPTsAreOneRunIfOnlyTheLastChoiceIsSeen(t *testing.T) {
 	}
 }
 
-// What a NAPT makes of a packet without ports, its address alone, tells the next one's choice.
+// The address that a NAPT gives a packet without ports tells the next NAPT's choice.
 func TestPacketsWithoutPortsHaveASessionAtEachNAPT(t *testing.T) {
 	legs, _ := testbed.LegsFrom(t, testbed.Row(inARow(nil, nil)...))
 	for _, want := range []string{

@@ -7,7 +7,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/synth/walk"
 )
 
-// What a NAPT translates: ICMP's queries and errors, and all protocols but those whose checksums cover addresses in a way that it does not
+// Packets that a NAPT translates: ICMP's queries and errors, and all protocols but those whose checksums cover addresses in a way that it does not
 // know (DCCP, AH, UDP-Lite). Only ICMP packets have an ICMP type, so one product says it.
 var (
 	forwardable = translatable(3, 8, 11, 12, 13)

@@ -76,7 +76,7 @@ func (rt *router) split(b *lower.Builder, f *lower.Function, at int, prefix neti
 	return s
 }
 
-// What a router may divide by source. Each of its faces (ports with one source of ICMP errors) has
+// Limits on what a router may divide by source. Each of its faces (ports with one source of ICMP errors) has
 // classifiers of its own, so that all counts once for each. A router with the most of both, between
 // two interfaces, takes 0.3 s and 240 MB to synthesize; behind 32 interfaces with a firewall each, 8 s
 // and 2.3 GB, as the routes of each interface are written out.

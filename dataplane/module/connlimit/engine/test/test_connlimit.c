@@ -265,7 +265,7 @@ static void what_begins_no_connection_passes_uncounted(void **state)
 	assert_int_equal(host_of(f, 0).sessions, 1);
 }
 
-/* What decisions remember of a connection ends with it. */
+/* Decisions forget a connection when it ends. */
 static void known_packets_of_both_directions_keep_a_connection(void **state)
 {
 	struct fixture *f = *state;

@@ -17,7 +17,7 @@ func (x *visit) enterKeep(w *rewriter, s *inputSpec) target {
 			keeper = k
 		}
 	}
-	// Who shares a table agrees which end of a flow is inside: packets of the first input that keeps come from there.
+	// All that share a table agree which end of a flow is inside: packets of the first input that keeps come from there.
 	fromOutside := s != firstKeep(w)
 	established := keeper.reply
 	if keeper == s {

@@ -186,8 +186,8 @@ static void both_directions_have_one_entry_and_one_shard(void **state)
 	}
 }
 
-/* Of 5,000. Before a NAPT a port of a host, as of a resolver, has one shard; where addresses tell it, hosts
- * have. */
+/* One of 5,000. Before a NAPT a port of a host, as of a resolver, has one shard; where addresses tell it,
+ * hosts have. */
 static void one_port_of_a_host_has_many_flows(void **state)
 {
 	const uint32_t most[] = {[SN_PARTITION_BY_HOST] = 5000 / 8 + 1024, [SN_PARTITION_BY_ADDRESS] = 5000};

@@ -72,7 +72,7 @@ static Sinter__Program__V1__Program *message_of(struct sn_arena *arena, uint32_t
 	return msg;
 }
 
-/* What is measured: payloads, and both ways to match them. */
+/* The measured case: payloads, and both ways to match them. */
 struct bench {
 	uint8_t *payloads;
 	uint32_t bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What inspectors match, and what becomes of packets: also of those whose decision is cached. */
+/* Matches of inspectors, and what becomes of packets: also of those whose decision is cached. */
 
 #include "inspectors.h"
 
@@ -81,7 +81,7 @@ static void all_parts_have_to_match_between_their_bounds(void **state)
 	assert_matched(f, "-q");
 	assert_matched(f, "r");
 	assert_passes(f, "-r");
-	/* What matched in part before is forgotten. */
+	/* A partial match from before is forgotten. */
 	assert_passes(f, "ab");
 	assert_passes(f, "cdd");
 }

@@ -248,7 +248,7 @@ static void a_mark_holds_for_the_rest_of_the_stream(void **state)
 	assert_int_equal(counts_of(f).rules[2], 1);
 }
 
-/* Of a program with room for the bytes of few streams: a packet that finds none is dropped; what is decided
+/* A program has room for the bytes of few streams: a packet that finds none is dropped; what is decided
  * or idle for too long makes room. */
 static void bytes_of_few_streams_are_kept(void **state)
 {
@@ -327,7 +327,7 @@ static void what_comes_behind_the_end_is_a_stream_again(void **state)
 	dropped(f, ACK, 106, "l");
 }
 
-/* Who is outside may send what looks as if it came from inside. */
+/* A host outside may send what looks as if it came from inside. */
 static void streams_of_two_sides_are_two(void **state)
 {
 	struct fixture *f = *state;

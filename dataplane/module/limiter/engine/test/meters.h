@@ -28,7 +28,7 @@ struct colors {
 	uint64_t packets[SN_COLORS], bytes[SN_COLORS];
 };
 
-/* Of a table of the program, by its statistics. */
+/* The colours of a table of the program, by its statistics. */
 struct colors colors_of(const struct sn_state *state, uint32_t table);
 
 #endif /* SN_TEST_METERS_H */

@@ -165,7 +165,7 @@ static int open_subscribers(void **state)
 	return open_metered(state, true);
 }
 
-/* Of 1000 bytes, by "a". */
+/* A packet of 1000 bytes, by "a". */
 static struct packet of_1000(uint16_t sport)
 {
 	struct packet p = outward(SN_UDP, sport);
@@ -437,7 +437,7 @@ static void a_destination_may_be_the_subscriber(void **state)
 	assert_int_equal(n, 20);
 }
 
-/* What is wrong, by name and value. */
+/* The refusal names what is wrong, and its value. */
 static void assert_refused(struct fixture *f, const char *why)
 {
 	struct sn_error err = {0};

@@ -19,7 +19,7 @@ struct common {
 	struct sn_program *program;
 	struct sn_state *state;
 	uint64_t now;
-	/* What may still pass, by the definition: green, and any but red. */
+	/* Packets that may still pass, by the definition: green, and any but red. */
 	struct sn_bucket_limits limits;
 	struct sn_buckets may;
 	uint64_t checked;	    /* when */

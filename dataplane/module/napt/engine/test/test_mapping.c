@@ -34,7 +34,7 @@ static struct sn_session *send_to(struct world *w, struct sn_flow flow)
 	return s;
 }
 
-/* What becomes of a packet from outside to where a session is. */
+/* A packet from outside comes to where a session is. */
 static enum sn_napt_result come(struct world *w, const struct sn_session *to, uint32_t remote, uint16_t port,
 				struct sn_session **s)
 {

@@ -89,7 +89,7 @@ static void a_port_that_was_not_used_does_not_rest(void **state)
 	end_world(&w);
 }
 
-/* Of a mapping's sessions the one that is over last counts, in whichever order they are reclaimed. */
+/* The session of a mapping that is over last counts, in whichever order they are reclaimed. */
 static void a_mapping_rests_after_all_of_its_sessions(void **state)
 {
 	struct world w;

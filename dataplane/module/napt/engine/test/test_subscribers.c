@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one subscriber of a NAPT may have (RFC 6888 REQ-4, REQ-5). */
+/* Limits of one subscriber of a NAPT (RFC 6888 REQ-4, REQ-5). */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,7 +65,7 @@ static void tick(struct world *w, uint32_t workers)
 			sn_partition_tick(sn_state_partition(w->state, j), w->now);
 }
 
-/* What a host has; zeroes: it is not among the ten heaviest. */
+/* The use of a host; zeroes: it is not among the ten heaviest. */
 static struct sn_subscriber use_of(struct world *w, uint32_t host)
 {
 	struct sn_subscriber heaviest[10];
@@ -256,7 +256,7 @@ static void sessions_that_move_count_where_they_are(void **state)
 	}
 }
 
-/* What was counted for a session is given back if it finds no port, if its packet is dropped, or if it gives
+/* The count of a session is given back if it finds no port, if its packet is dropped, or if it gives
  * way to another one. */
 static void what_does_not_begin_does_not_count(void **state)
 {
