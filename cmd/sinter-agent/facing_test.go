@@ -30,13 +30,28 @@ func startPod(t *testing.T) podInNamespaces {
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	for _, port := range []string{"8081", "9090"} { // each until it answers once: a source has only so many connections
-		lab.Until(t, lab.Patience, func() error { return connects(t, p.node, "10.0.0.2:"+port) })
+		lab.Until(t, lab.Patience, func() error { return answers(t, p.node, "10.0.0.2:"+port) })
 	}
 	return p
 }
 
-// connects connects from a namespace, and ends the connection.
-func connects(t *testing.T, from *lab.Space, to string) error {
+// answers wants a server's first byte; one of TLS refuses the request.
+func answers(t *testing.T, from *lab.Space, to string) error {
+	t.Helper()
+	return connects(t, from, to, func(c net.Conn) error {
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			return err
+		}
+		if _, err := c.Write([]byte("GET /livez HTTP/1.0\r\n\r\n")); err != nil {
+			return err
+		}
+		_, err := c.Read(make([]byte, 1))
+		return err
+	})
+}
+
+// connects connects from a namespace, has something done with the connection, and ends it.
+func connects(t *testing.T, from *lab.Space, to string, use func(net.Conn) error) error {
 	t.Helper()
 	var err error
 	from.Do(func() {
@@ -44,7 +59,8 @@ func connects(t *testing.T, from *lab.Space, to string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", to); err == nil {
-			_ = c.Close()
+			defer c.Close()
+			err = use(c)
 		}
 	})
 	return err
@@ -53,11 +69,11 @@ func connects(t *testing.T, from *lab.Space, to string) error {
 func TestTheAgentsPortsAreForTheClusterAndNotForTheChainsNetworks(t *testing.T) {
 	p := startPod(t)
 	for _, port := range []string{"8081", "9090"} {
-		if err := errors.Join(connects(t, p.node, "10.0.0.2:"+port), connects(t, p.pod, "127.0.0.1:"+port), connects(t, p.pod, "10.0.0.2:"+port)); err != nil {
+		if err := errors.Join(answers(t, p.node, "10.0.0.2:"+port), answers(t, p.pod, "127.0.0.1:"+port), answers(t, p.pod, "10.0.0.2:"+port)); err != nil {
 			t.Errorf("port %s does not answer the node, or the pod itself as kubectl port-forward does: %v", port, err)
 		}
 		for _, address := range []string{"10.0.0.2", "192.0.2.1"} {
-			if err := connects(t, p.host, fmt.Sprintf("%s:%s", address, port)); err == nil {
+			if err := connects(t, p.host, fmt.Sprintf("%s:%s", address, port), func(net.Conn) error { return nil }); err == nil {
 				t.Errorf("a host of the chain's network connects to %s:%s", address, port)
 			}
 		}

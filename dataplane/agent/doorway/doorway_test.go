@@ -371,6 +371,27 @@ func TestStrangersCauseFewLines(t *testing.T) {
 }
 
 // With SO_REUSEPORT another agent of the same user could listen at the port, too, and would get some of the connections.
+// A stranger, or the kubelet, may connect as soon as the first socket listens.
+func TestAListenerOpensThoughASourceIsFaster(t *testing.T) {
+	refusing, _, err := listen(t.Context(), "127.0.0.1:0", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refusing.Close()
+	d := &door{Listener: Limit(refusing, Limits{})}
+	c, err := d.connect(t, "127.0.0.2", 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(t.Context(), refusing.Addr()); err != nil {
+		t.Errorf("the backlog is full already: %v", err)
+	}
+	_ = c.Close()
+	if c, err := d.connect(t, "127.0.0.1", 300*time.Millisecond); !isTimeout(err) {
+		t.Errorf("a connection to the socket that refuses: %v, %v, want none", c, err)
+	}
+}
+
 func TestASecondListenerAtAPortIsRefused(t *testing.T) {
 	for _, tt := range []struct{ first, second string }{
 		{"127.0.0.1", "127.0.0.1"}, {"[::1]", "[::1]"}, {"[::]", "[::]"}, {"[::]", "127.0.0.1"}, {"127.0.0.1", ""},

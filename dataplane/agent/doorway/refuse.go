@@ -3,6 +3,7 @@ package doorway
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -26,6 +27,8 @@ const (
 	maxRefused = 256
 	// backlog is how many connections wait to be accepted. Those of strangers are before those of others.
 	backlog = 128
+	// fillTime is many times what the kernel takes for a connection of the pod to itself.
+	fillTime = 250 * time.Millisecond
 )
 
 // The program's return values: which socket gets the connection, by the order in which they began to listen.
@@ -114,18 +117,22 @@ func listen(ctx context.Context, address string, waiting int) (*net.TCPListener,
 	return tcp, socket, nil
 }
 
-// fill begins the one connection for which a backlog of 0 has room. It stays there when its other end has gone.
+// fill begins the one connection for which a backlog of 0 has room. It stays there when its other end has gone. Nobody answers if another source was faster,
+// whose connection stays there as well: the backlog is full.
 func fill(ctx context.Context, at net.Addr) error {
 	to := at.(*net.TCPAddr).AddrPort()
 	host := to.Addr()
 	if host.IsUnspecified() {
 		host = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // an IPv6 socket for all takes it, too
 	}
-	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(host.String(), strconv.Itoa(int(to.Port()))))
-	if err != nil {
-		return err
+	c, err := (&net.Dialer{Timeout: fillTime}).DialContext(ctx, "tcp", net.JoinHostPort(host.String(), strconv.Itoa(int(to.Port()))))
+	if err == nil {
+		return c.Close()
 	}
-	return c.Close()
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 // facing is the part of a program that refuses what comes by other interfaces.
