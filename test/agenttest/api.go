@@ -1,7 +1,6 @@
 package agenttest
 
 import (
-	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +14,7 @@ import (
 // StartAPI starts an API server that knows Sinter's kinds, and returns a client that may do everything.
 func StartAPI(t *testing.T) (*envtest.Environment, client.Client) {
 	t.Helper()
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root(t), "config", "crd")}, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{file(t, "config", "crd")}, ErrorIfCRDPathMissing: true}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/repository"
 	"github.com/sinter-nfv/sinter/test/wait"
 )
 
@@ -72,7 +72,7 @@ func enginePath(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("SINTER_ENGINE")
 	if path == "" {
-		path = filepath.Join(root(t), "dataplane", "engine", "build", "sinter-engine")
+		path = file(t, "dataplane", "engine", "build", "sinter-engine")
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("the engine is not built (%v): run make engine, or set SINTER_ENGINE", err)
@@ -80,17 +80,14 @@ func enginePath(t *testing.T) string {
 	return path
 }
 
-// root is the folder that has the module.
-func root(t *testing.T) string {
+// file is the path of a file or folder of the repository.
+func file(t *testing.T, names ...string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
+	path, err := repository.Path(names...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no folder above has a go.mod: %v", err)
-	return ""
+	return path
 }
 
 // Start starts the engine again after end.

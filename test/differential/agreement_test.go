@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/backbone"
+	"github.com/sinter-nfv/sinter/test/repository"
 )
 
 // TestAgentAndEngineJudgeAlmostRightProgramsAlike changes programs in one place at a time: a number next to what it was or to a bound, an
@@ -80,7 +80,11 @@ func rightPrograms(t *testing.T) map[string]*programpb.Program {
 	t.Helper()
 	out := map[string]*programpb.Program{}
 	for _, name := range []string{"as-it-is", "cycle-lowers-ttl", "bits-65", "meter", "meter-peak", "balancer"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "dataplane", "program", "testdata", "rules", name))
+		path, err := repository.Path("dataplane", "program", "testdata", "rules", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func TestEachRouterOfALongChainRepliesToTraceroute(t *testing.T) {
 	probes := newTraffic(1, g, nil)
 	for ttl := uint8(1); ttl <= hops; ttl++ {
 		probe := sent{0, probes.build(0, packets.Fields{
-			VLAN: -1, Src: number(addr4(10, 0, 0, 7)), Dst: number(addr4(8, 8, 8, 8)), TTL: ttl,
+			VLAN: -1, Src: packets.Number(addr4(10, 0, 0, 7)), Dst: packets.Number(addr4(8, 8, 8, 8)), TTL: ttl,
 			Proto: packets.ProtoUDP, Sport: 40000, Dport: 33434,
 		})}
 		left, err := r.run(t.Context(), step{now: time.Duration(ttl) * time.Second, packets: []sent{probe}})

@@ -123,7 +123,7 @@ func TestPacketsOfSomeSourcesGoElsewhere(t *testing.T) {
 		{staff, "10.0.1.5", "172.16.0.1", staff, ""},
 		{lab, "10.0.3.5", "172.16.0.1", staff, "10.0.1.9"},
 	} {
-		src, dst := number(netip.MustParseAddr(c.src)), number(netip.MustParseAddr(c.dst))
+		src, dst := packets.Number(netip.MustParseAddr(c.src)), packets.Number(netip.MustParseAddr(c.dst))
 		ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, dst, 1024, 53, nil)}
 		checkWay(t, g, c.from, ip, c.out, c.hop)
 	}
@@ -145,7 +145,7 @@ func TestRejectionsTakeRoutesBySource(t *testing.T) {
 		{"198.18.0.9", outside, "203.0.113.254"},
 		{"198.18.1.9", -1, ""},
 	} {
-		src, dst := number(netip.MustParseAddr("10.5.0.7")), number(netip.MustParseAddr(c.to))
+		src, dst := packets.Number(netip.MustParseAddr("10.5.0.7")), packets.Number(netip.MustParseAddr(c.to))
 		ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(src, dst, 1024, 25, packets.SYN, 1, nil, nil)}
 		checkWay(t, g, inside, ip, c.out, c.hop)
 	}

@@ -19,12 +19,6 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// Numbers that the whole suite has to reach, with -short too, unless -run or -skip leave something out.
-const (
-	wantPackets = 2_000_000
-	wantChains  = 25
-)
-
 // batch is the number of packets that are injected at one time.
 const batch = 256
 
@@ -32,19 +26,42 @@ const batch = 256
 var total struct {
 	sync.Mutex
 	packets, chains, mismatches int
-	shares                      []string // what rule plans take off the engine
+	lines                       []string // for the end
 }
 
 // engines bounds the chains that run at once: each is an engine and an oracle, a core for both.
 var engines = make(chan struct{}, 2)
 
-func TestMain(m *testing.M) {
+// Least is how much a suite has to do, with -short too, unless -run or -skip leave something out.
+type Least struct{ Packets, Chains int }
+
+// Main runs the tests of a suite. A suite that does less than it has to fails, if there is an engine.
+func Main(m *testing.M, least Least) {
 	flag.Parse()
-	if err := chooseSeed(); err != nil {
+	if err := chooseFlags(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	// Eight chains of a shape, with -short four: rapid runs a fifth of its checks then. A failing chain shrinks for a while.
+	code := m.Run()
+	slices.Sort(total.lines)
+	for _, line := range total.lines {
+		fmt.Println(line)
+	}
+	fmt.Printf("differential: %d packets compared, %d chains, %d mismatches\n", total.packets, total.chains, total.mismatches)
+	whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
+	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < least.Packets || total.chains < least.Chains) {
+		fmt.Printf("differential: want at least %d packets and %d chains\n", least.Packets, least.Chains)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// chooseFlags chooses the seed, and sets flags of rapid that are not given. Chains of a shape are eight, with -short four: rapid runs a fifth
+// of its checks then. A failing chain shrinks for a while.
+func chooseFlags() error {
+	if err := chooseSeed(); err != nil {
+		return err
+	}
 	for name, value := range map[string]string{
 		"rapid.checks": fmt.Sprint(scale(8, 4*5)), "rapid.seed": fmt.Sprint(firstSeed), "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
 	} {
@@ -52,25 +69,23 @@ func TestMain(m *testing.M) {
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
 		if !given {
 			if err := flag.Set(name, value); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(2)
+				return err
 			}
 		}
 	}
-	code := m.Run()
-	slices.Sort(total.shares)
-	for _, line := range total.shares {
-		fmt.Println(line)
-	}
-	fmt.Printf("differential: %d packets compared, %d chains, %d mismatches\n", total.packets, total.chains, total.mismatches)
-	whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
-	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < wantPackets || total.chains < wantChains) {
-		fmt.Printf("differential: want at least %d packets and %d chains\n", wantPackets, wantChains)
-		code = 1
-	}
-	os.Exit(code)
+	return nil
 }
 
+// atEnd has the suite print a line at its end.
+func atEnd(line string) {
+	total.Lock()
+	defer total.Unlock()
+	total.lines = append(total.lines, line)
+}
+
+func TestMain(m *testing.M) { Main(m, Least{Packets: 2_000_000, Chains: 25}) }
+
+// needHarness skips a test if there is no engine.
 func needHarness(t *testing.T) {
 	t.Helper()
 	if _, err := harnessPath(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/test/draw"
+	"github.com/sinter-nfv/sinter/test/repository"
 )
 
 // TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
@@ -38,7 +39,11 @@ func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
 func eachSample(t *testing.T, test func(*testing.T, *graph.Graph)) {
 	t.Helper()
 	needHarness(t)
-	bundle, findings := manifest.Load(filepath.Join("..", "..", "config", "samples"))
+	samples, err := repository.Path("config", "samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, findings := manifest.Load(samples)
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}
@@ -125,7 +130,10 @@ func ruleSets(t *testing.T) []string {
 	t.Helper()
 	data := os.Getenv("SINTER_DATA")
 	if data == "" {
-		data = "../data"
+		var err error
+		if data, err = repository.Path("test", "data"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(data, "classbench", "*[0-9k]"))
 	if err != nil || len(files) == 0 {

@@ -30,7 +30,7 @@ func asymmetric(name string) *graph.Graph {
 
 // udp is a packet into an interface.
 func udp(g *graph.Graph, iface int, src, dst netip.AddrPort) sent {
-	from, to := number(src.Addr()), number(dst.Addr())
+	from, to := packets.Number(src.Addr()), packets.Number(dst.Addr())
 	ip := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(from, to, src.Port(), dst.Port(), []byte("datagram"))}
 	return sent{iface, ethernet(g, iface, ip)}
 }
@@ -77,7 +77,7 @@ func TestAFlowHasOneBindingWhicheverWayItsPacketsComeToTheNAPT(t *testing.T) {
 // oneBinding sends from a to b, has b reply, which goes out again, sends from b to a, and complains about that.
 func oneBinding(t *testing.T, r *rig, g *graph.Graph, a, b netip.AddrPort) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(1, uint64(number(a.Addr()))))
+	random := rand.New(rand.NewPCG(1, uint64(packets.Number(a.Addr()))))
 	out := r.must(t, time.Second, udp(g, 0, a, b))
 	reply, ok := packets.Reply(random, out.frame, 0, nil)
 	if !ok {

@@ -9,18 +9,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/test/repository"
 )
 
 // harnessPath is the engine's harness, an error if it is not built.
 func harnessPath() (string, error) {
 	path := os.Getenv("SINTER_HARNESS")
 	if path == "" {
-		path = filepath.Join("..", "..", "dataplane", "engine", "build", "sinter-harness")
+		var err error
+		if path, err = repository.Path("dataplane", "engine", "build", "sinter-harness"); err != nil {
+			return "", err
+		}
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("the engine's harness is not built (%w): run make engine, or set SINTER_HARNESS", err)

@@ -30,7 +30,7 @@ type rowOfTwo struct{ *builder }
 
 // opens is a packet of an inside host that begins a flow.
 func (c *rowOfTwo) opens(proto uint8, port uint16) sent {
-	from, to := number(addr4(10, 0, 0, 7)), number(addr4(8, 8, 8, 8))
+	from, to := packets.Number(addr4(10, 0, 0, 7)), packets.Number(addr4(8, 8, 8, 8))
 	ip := packets.IPv4{Src: from, Dst: to, Proto: proto, TTL: 64}
 	switch proto {
 	case packets.ProtoTCP:

@@ -49,7 +49,7 @@ func (m *model) output(s *shot, iface int) (left bool) {
 		return true
 	}
 	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool {
-		return number(n.Addr) == next && n.VLAN == s.tci&0xfff
+		return packets.Number(n.Addr) == next && n.VLAN == s.tci&0xfff
 	})
 	var mac net.HardwareAddr
 	if i >= 0 {

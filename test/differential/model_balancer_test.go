@@ -135,18 +135,18 @@ func (m *model) balance(s *shot, table uint32) (reason string) {
 			return m.p.GetReasons()[b.GetNoSession()]
 		}
 		src, dst := ends(q)
-		if b.GetStateless() && number(src.Addr()) == s.field(programpb.Field_DST) {
+		if b.GetStateless() && packets.Number(src.Addr()) == s.field(programpb.Field_DST) {
 			return m.scatter(s, table, tuple{q[9], dst, src})
 		}
 		p := m.pairFrom(table, tuple{q[9], dst, src})
-		if p == nil || number(src.Addr()) != s.field(programpb.Field_DST) {
+		if p == nil || packets.Number(src.Addr()) != s.field(programpb.Field_DST) {
 			return m.p.GetReasons()[b.GetNoSession()]
 		}
 		if b.GetDirect() {
-			s.hop = number(p.backend.Addr())
+			s.hop = packets.Number(p.backend.Addr())
 			return ""
 		}
-		s.set(programpb.Field_DST, number(p.backend.Addr()))
+		s.set(programpb.Field_DST, packets.Number(p.backend.Addr()))
 		write(q, 12, p.backend)
 		return ""
 	case !s.ported():
@@ -165,7 +165,7 @@ func (m *model) balance(s *shot, table uint32) (reason string) {
 	}
 	if b.GetDirect() {
 		m.touch(p, s.ip, 0)
-		s.hop = number(p.backend.Addr())
+		s.hop = packets.Number(p.backend.Addr())
 		return ""
 	}
 	m.touch(p, s.ip, 1)
@@ -186,7 +186,7 @@ func (m *model) scatter(s *shot, table uint32, t tuple) (reason string) {
 
 // placeOf is the entry of the table that is asked for a flow first.
 func (*model) placeOf(b *programpb.Balancer, t tuple) uint64 {
-	client, virtual := uint64(number(t.client.Addr())), uint64(number(t.virtual.Addr()))
+	client, virtual := uint64(packets.Number(t.client.Addr())), uint64(packets.Number(t.virtual.Addr()))
 	if b.GetByClient() {
 		return scramble(scramble(client<<32)) % tableSize
 	}
@@ -237,7 +237,7 @@ func (m *model) balanceBack(s *shot, table uint32) {
 		}
 		src, dst := ends(q)
 		if p := m.pairTo(table, q[9], dst, src); p != nil {
-			s.set(programpb.Field_SRC, number(p.virtual.Addr()))
+			s.set(programpb.Field_SRC, packets.Number(p.virtual.Addr()))
 			write(q, 16, p.virtual)
 		}
 	case s.ported():

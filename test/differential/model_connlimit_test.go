@@ -93,17 +93,21 @@ func (m *model) overfull(k contact, c *programpb.Connect) (reason string) {
 
 // compareConnections notes which connections of the oracle the engine does not have, or in another state.
 func compareConnections(all []connlimit.Connection, table string, seen []*programpb.Session) (diff []string) {
-	states := map[contact]string{}
+	type ends struct {
+		proto        uint8
+		host, remote netip.AddrPort
+	}
+	states := map[ends]string{}
 	for _, s := range seen {
 		host := netip.AddrPortFrom(packets.Addr(s.GetInsideAddress()), uint16(s.GetInsidePort()))
 		remote := netip.AddrPortFrom(packets.Addr(s.GetRemoteAddress()), uint16(s.GetRemotePort()))
-		states[contact{proto: uint8(s.GetProto()), host: host, remote: remote}] = s.GetState()
+		states[ends{uint8(s.GetProto()), host, remote}] = s.GetState()
 	}
 	for _, c := range all {
 		if c.Table != table || c.Loose {
 			continue
 		}
-		if state := states[contact{proto: c.Proto, host: c.Inside, remote: c.Remote}]; state != c.State {
+		if state := states[ends{c.Proto, c.Inside, c.Remote}]; state != c.State {
 			diff = append(diff, fmt.Sprintf("connection %v: the engine says %q", c, state))
 		}
 	}

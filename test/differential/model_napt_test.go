@@ -321,7 +321,7 @@ func direction(q []byte, forth bool) bool {
 
 // write puts an address and port into a packet, as source (at 12) or destination (at 16).
 func write(ip []byte, at int, a netip.AddrPort) {
-	binary.BigEndian.PutUint32(ip[at:], number(a.Addr()))
+	binary.BigEndian.PutUint32(ip[at:], packets.Number(a.Addr()))
 	b := ip[int(ip[0]&15)*4:]
 	switch {
 	case !ported(ip[9]):
@@ -389,7 +389,7 @@ func (m *model) forwardError(s *shot, q []byte, run uint32) (reason string) {
 	if b == nil {
 		return "nat-unsupported"
 	}
-	binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
+	binary.BigEndian.PutUint32(s.ip[12:], packets.Number(b.out.Addr()))
 	write(q, 16, b.out)
 	return ""
 }
@@ -453,7 +453,7 @@ func (m *model) chooseAddress(addrs []uint32, f flow, table uint32) (out netip.A
 	slices.Sort(addrs)
 	n := uint32(min(len(addrs), 32))
 	for i := range n {
-		at := netip.AddrPortFrom(packets.Addr(addrs[(number(f.inside.Addr())%n+i)%n]), 0)
+		at := netip.AddrPortFrom(packets.Addr(addrs[(packets.Number(f.inside.Addr())%n+i)%n]), 0)
 		if !m.occupied(table, f, at) {
 			return at, true
 		}
@@ -470,7 +470,7 @@ func (m *model) back(s *shot, table uint32) (left bool) {
 				b = m.to(table, q[9], from, to)
 			}
 			if b != nil {
-				binary.BigEndian.PutUint32(s.ip[16:], number(b.inside.Addr()))
+				binary.BigEndian.PutUint32(s.ip[16:], packets.Number(b.inside.Addr()))
 				write(q, 12, b.inside)
 			}
 		}

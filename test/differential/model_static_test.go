@@ -26,7 +26,7 @@ func stands(t *programpb.TranslateError, proto uint8, end netip.AddrPort, toInsi
 		if toInside {
 			from, to = to, from
 		}
-		offset := number(end.Addr()) - from[0]
+		offset := packets.Number(end.Addr()) - from[0]
 		if uint64(offset) >= 1<<(32-m.GetPrefixLen()) {
 			continue
 		}
@@ -53,7 +53,7 @@ func (s *shot) translateError(t *programpb.TranslateError) {
 	src, dst := ends(q)
 	if !t.GetFromInside() {
 		if is, ok := stands(t, q[9], src, true); ok && src.Addr() == packets.Addr(s.field(programpb.Field_DST)) {
-			binary.BigEndian.PutUint32(s.ip[16:], number(is.Addr()))
+			binary.BigEndian.PutUint32(s.ip[16:], packets.Number(is.Addr()))
 			writeEnd(q, 12, is)
 		}
 		return
@@ -66,14 +66,14 @@ func (s *shot) translateError(t *programpb.TranslateError) {
 	if !own {
 		sender = is
 	}
-	binary.BigEndian.PutUint32(s.ip[12:], number(sender.Addr()))
+	binary.BigEndian.PutUint32(s.ip[12:], packets.Number(sender.Addr()))
 	writeEnd(q, 16, is)
 }
 
 // writeEnd puts an address into a packet, and the port if it is TCP's or UDP's: identifiers stay.
 func writeEnd(ip []byte, at int, a netip.AddrPort) {
 	if ip[9] == packets.ProtoICMP {
-		binary.BigEndian.PutUint32(ip[at:], number(a.Addr()))
+		binary.BigEndian.PutUint32(ip[at:], packets.Number(a.Addr()))
 		return
 	}
 	write(ip, at, a)

@@ -59,7 +59,7 @@ type talk struct {
 
 // says is the next packet of the host, and what it is.
 func (k *talk) says(g *graph.Graph, r *rand.Rand) sent {
-	from, to := number(k.host.Addr()), number(k.server.Addr())
+	from, to := packets.Number(k.host.Addr()), packets.Number(k.server.Addr())
 	ip := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoUDP, TTL: uint8(2 + r.IntN(200)), ID: uint16(r.Uint32())}
 	data := make([]byte, r.IntN(24))
 	if k.udp {

@@ -8,12 +8,13 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/packets"
+	"github.com/sinter-nfv/sinter/test/repository"
 )
 
 // network draws a chain shaped like a real network, as a user would write it: routers in a random topology, with tables like those
@@ -208,7 +209,7 @@ func (n *network) addresses() v1alpha1.AddressSet {
 // within draws a prefix in p, longer by up to so many bits.
 func (n *network) within(p netip.Prefix, bits int) netip.Prefix {
 	length := min(p.Bits()+n.IntN(bits+1), 32)
-	a := number(p.Addr()) | n.Uint32()&uint32(uint64(1)<<(32-p.Bits())-1)
+	a := packets.Number(p.Addr()) | n.Uint32()&uint32(uint64(1)<<(32-p.Bits())-1)
 	return netip.PrefixFrom(addr4(int(a>>24), int(a>>16), int(a>>8), int(a)), length).Masked()
 }
 
@@ -423,7 +424,11 @@ func (n *network) bySource(r *router) (out []v1alpha1.RouteBySource) {
 
 // realPrefixes are a sample of the Internet's routes, in runs of neighbours.
 var realPrefixes = sync.OnceValue(func() []netip.Prefix {
-	f, err := os.Open(filepath.Join("..", "data", "routes", "prefixes.txt.gz"))
+	path, err := repository.Path("test", "data", "routes", "prefixes.txt.gz")
+	if err != nil {
+		panic(err)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		panic(err)
 	}

@@ -168,7 +168,7 @@ func newAimed(seed uint64, g *graph.Graph) *aimed {
 			continue
 		}
 		for _, r := range l.Routes {
-			first := number(r.Prefix.Addr())
+			first := packets.Number(r.Prefix.Addr())
 			last := first | uint32(uint64(1)<<(32-r.Prefix.Bits())-1)
 			a.at = append(a.at, first-1, first, last, last+1)
 		}
@@ -201,7 +201,7 @@ func (a *aimed) next() sent {
 // by, or any that a route leads to.
 func (a *aimed) source(iface int) uint32 {
 	if p := a.g.Interfaces[iface].Prefix; a.IntN(3) > 0 {
-		return number(p.Masked().Addr()) + 2 + a.Uint32N(uint32(1)<<(32-p.Bits())-3)
+		return packets.Number(p.Masked().Addr()) + 2 + a.Uint32N(uint32(1)<<(32-p.Bits())-3)
 	}
 	if told := a.values[hs.Src]; len(told) > 0 && a.IntN(2) == 0 {
 		return uint32(told[a.IntN(len(told))])

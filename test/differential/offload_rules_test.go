@@ -214,8 +214,6 @@ func (s *tallyOfShare) note(name string, plans []*dispatch.Plan) {
 		rules = append(rules, fmt.Sprint(len(p.Rules)))
 	}
 	percent := func(n int) float64 { return 100 * float64(n) / float64(max(s.all, 1)) }
-	total.Lock()
-	defer total.Unlock()
-	total.shares = append(total.shares, fmt.Sprintf("offload: %-60s %14s rules, %5.1f %% dropped, %5.1f %% marked",
+	atEnd(fmt.Sprintf("offload: %-60s %14s rules, %5.1f %% dropped, %5.1f %% marked",
 		name, strings.Join(rules, "+"), percent(s.dropped), percent(s.marked)))
 }

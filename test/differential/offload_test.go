@@ -267,10 +267,7 @@ func (r *recording) record(ctx context.Context, n int) error {
 		return err
 	}
 	r.classes = classCounts(r.res.Program, stats)
-	total.Lock()
-	defer total.Unlock()
-	total.chains++
-	total.packets += r.stats.packets
+	r.count(nil)
 	return r.engine.stop()
 }
 

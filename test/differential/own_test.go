@@ -131,7 +131,7 @@ func summary(t *testing.T, frame []byte) string {
 
 // ipFrom is a packet without protocol, between two hosts.
 func ipFrom(src, dst string) packets.IPv4 {
-	return packets.IPv4{Src: number(netip.MustParseAddr(src)), Dst: number(netip.MustParseAddr(dst)), TTL: 64, ID: 77}
+	return packets.IPv4{Src: packets.Number(netip.MustParseAddr(src)), Dst: packets.Number(netip.MustParseAddr(dst)), TTL: 64, ID: 77}
 }
 
 func pingTo(src, dst string) packets.IPv4 {
@@ -313,7 +313,7 @@ func TestSourceQuenchIsIgnoredAndNeverAnswered(t *testing.T) {
 	quench := ipFrom("10.0.0.2", "10.0.0.1")
 	quench.Proto, quench.Payload = packets.ProtoICMP, packets.ICMP(4, 0, 0, udpTo("10.0.0.1", "10.0.0.2", 53).Bytes())
 	p.wants("inside", quench, "drop local")
-	quench.Dst, quench.TTL = number(netip.MustParseAddr("8.8.8.8")), 1
+	quench.Dst, quench.TTL = packets.Number(netip.MustParseAddr("8.8.8.8")), 1
 	p.wants("inside", quench, "drop icmp-suppressed")
 }
 

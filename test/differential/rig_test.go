@@ -510,11 +510,6 @@ func (r *rig) explain(p sent, want, seen interp.Result, diff []interp.Mismatch) 
 	return s.String()
 }
 
-func number(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
-}
-
 func (r *rig) name(o interp.Out) string { return r.g.Interfaces[o.Interface].Name }
 
 // way writes the packet's way through the unmerged chain, and the class that the synthesizer puts it in.

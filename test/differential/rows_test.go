@@ -67,8 +67,8 @@ func TestAResetBetweenNAPTsLeavesByTheSessionOfWhatItAnswers(t *testing.T) {
 // resetOf opens a connection that is answered, and has the far end send data, which a firewall rejects.
 func resetOf(t *testing.T, r *rig, from, to netip.AddrPort) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(1, uint64(number(from.Addr()))))
-	a, b := number(from.Addr()), number(to.Addr())
+	random := rand.New(rand.NewPCG(1, uint64(packets.Number(from.Addr()))))
+	a, b := packets.Number(from.Addr()), packets.Number(to.Addr())
 	syn := packets.IPv4{Src: a, Dst: b, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(a, b, from.Port(), to.Port(), packets.SYN, 1, nil, nil)}
 	out := r.must(t, time.Second, sent{0, ethernet(r.g, 0, syn)})
 	reply := func(flags uint8, data []byte) sent {
@@ -197,7 +197,7 @@ func TestAPacketUsesTheStateOfAsManyNAPTsAsAChainCanHave(t *testing.T) {
 	}
 	r := started(t, pools(t.Name(), false, one...), 3, partitionByHost)
 	out := r.must(t, time.Second, gre(r.g, 1, 0x08080808, 64))
-	if v, _ := packets.Parse(out.frame); out.iface != 1 || v.IP.Src != number(addr4(100, 64, len(one)-1, 1)) {
+	if v, _ := packets.Parse(out.frame); out.iface != 1 || v.IP.Src != packets.Number(addr4(100, 64, len(one)-1, 1)) {
 		t.Errorf("it leaves by %v and interface %d", packets.Addr(v.IP.Src), out.iface)
 	}
 	reply, _ := packets.Reply(rand.New(rand.NewPCG(1, 2)), out.frame, 0, make([]byte, 8))
@@ -235,7 +235,7 @@ func TestAnAnswerComesBackThroughAsManyNAPTsAsThePacketPassed(t *testing.T) {
 	b.link(s, faces[0])
 	b.link(faces[1], end)
 	r := started(t, &b.g, 3, partitionByHost)
-	from, to := number(addr4(10, 0, 0, 1)), number(addr4(172, 16, 0, 1))
+	from, to := packets.Number(addr4(10, 0, 0, 1)), packets.Number(addr4(172, 16, 0, 1))
 	syn := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(from, to, 1000, 80, packets.SYN, 1, nil, nil)}
 	reset := r.must(t, time.Second, sent{0, ethernet(r.g, 0, syn)})
 	if v, _ := packets.Parse(reset.frame); reset.iface != 0 || v.IP.Dst != from || v.IP.Src != to {

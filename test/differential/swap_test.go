@@ -182,7 +182,7 @@ func backendStates(loaded, g *graph.Graph) (states []*programpb.BackendState, ok
 		before := was.(element.Balancer).Backends
 		found := 0
 		for _, k := range before {
-			state := &programpb.BackendState{Table: n.Name, Address: number(k.Addr), Port: uint32(k.Port), Down: true}
+			state := &programpb.BackendState{Table: n.Name, Address: packets.Number(k.Addr), Port: uint32(k.Port), Down: true}
 			for _, now := range e.Backends {
 				if now.Addr == k.Addr && now.Port == k.Port {
 					state.Down, state.Weight = false, uint32(now.Weight)

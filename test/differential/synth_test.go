@@ -50,7 +50,7 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 		}
 		r.history = append(r.history, step{now, []sent{p}})
 		seen := m.process(now, p.iface, p.frame)
-		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Told: append(r.choices(m), m.subscribers...)}); err != nil {
+		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Told: append(m.choices(r.naptsOf), m.subscribers...)}); err != nil {
 			return err
 		}
 		if err := check(m); err != nil {
@@ -65,10 +65,10 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 	return nil
 }
 
-// choices are what the model's NAPTs chose for the present frame.
-func (r *rig) choices(m *model) (list []interp.Told) {
+// choices are what the model's NAPTs chose for the present frame; naptsOf are those of a run.
+func (m *model) choices(naptsOf func(run string) []string) (list []interp.Told) {
 	for _, b := range m.made {
-		napts := r.naptsOf(m.p.GetRuns()[b.run].GetName())
+		napts := naptsOf(m.p.GetRuns()[b.run].GetName())
 		list = append(list, napt.Choice{NAPTs: napts, Proto: b.proto, Inside: b.inside, Outside: b.out, Remote: b.remote})
 	}
 	return list

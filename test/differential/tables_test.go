@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // tabled is a chain whose lookups have their routes in tables, however few these are.
@@ -52,7 +53,7 @@ func tableOf(routes []element.Route) *element.Table {
 	var list []fib.Route
 	for i, r := range routes {
 		numbers = append(numbers, uint16(1+slices.Index(t.Hops, element.Hop{Via: r.Via, Out: r.Out})))
-		list = append(list, fib.Route{Addr: number(r.Prefix.Masked().Addr()), Bits: uint8(r.Prefix.Bits()), Origin: uint16(i)})
+		list = append(list, fib.Route{Addr: packets.Number(r.Prefix.Masked().Addr()), Bits: uint8(r.Prefix.Bits()), Origin: uint16(i)})
 	}
 	t.Routes = fib.NewRoutes(numbers, list)
 	return t
@@ -112,7 +113,7 @@ func twoHops(prefixes ...string) *fib.Table {
 	var list []fib.Route
 	for i, p := range prefixes {
 		p := netip.MustParsePrefix(p)
-		list = append(list, fib.Route{Addr: number(p.Addr()), Bits: uint8(p.Bits()), Origin: uint16(i % 2)})
+		list = append(list, fib.Route{Addr: packets.Number(p.Addr()), Bits: uint8(p.Bits()), Origin: uint16(i % 2)})
 	}
 	return fib.NewRoutes([]uint16{1, 2}, list).Table()
 }

@@ -141,7 +141,7 @@ func (p *played) says(iface int, flags uint8, s packets.Segment) bool {
 	}
 	s.Scale = -1
 	f := packets.Fields{
-		VLAN: -1, Src: number(from.Addr()), Dst: number(to.Addr()), Proto: packets.ProtoTCP, TTL: 64, Sport: from.Port(), Dport: to.Port(),
+		VLAN: -1, Src: packets.Number(from.Addr()), Dst: packets.Number(to.Addr()), Proto: packets.ProtoTCP, TTL: 64, Sport: from.Port(), Dport: to.Port(),
 		Flags: flags, Segment: &s,
 	}
 	var mac packets.MAC

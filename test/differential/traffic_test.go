@@ -176,8 +176,8 @@ func (t *traffic) arp() sent {
 	if t.IntN(2) == 0 {
 		dst, op = mine, uint16(1+t.IntN(3))
 	}
-	target := number(asked[t.IntN(len(asked))])
-	body := packets.ARP(op, sender, number(from.Addr), packets.MAC{}, target)
+	target := packets.Number(asked[t.IntN(len(asked))])
+	body := packets.ARP(op, sender, packets.Number(from.Addr), packets.MAC{}, target)
 	var tags []packets.Tag
 	if t.IntN(3) == 0 {
 		tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: []uint16{10, 20, 0, 0xe000, uint16(t.IntN(4096))}[t.IntN(5)]}}

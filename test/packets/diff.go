@@ -11,6 +11,12 @@ func Addr(a uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
 }
 
+// Number is the address that Addr makes an IPv4 address of.
+func Number(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
 // Diff says, field by field, how the frame seen differs from the one expected.
 func Diff(want, got []byte) []string {
 	var out []string

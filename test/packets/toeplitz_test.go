@@ -1,7 +1,6 @@
 package packets
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"testing"
 
@@ -26,7 +25,7 @@ func TestTheHashIsThatOfThePublishedVectors(t *testing.T) {
 		{"202.188.127.2:1303", "153.39.163.191:44251", 0x10e828a2, 0x5d1809c5},
 	} {
 		src, dst := netip.MustParseAddrPort(c.src), netip.MustParseAddrPort(c.dst)
-		in := FlowInput(number(src.Addr()), number(dst.Addr()), src.Port(), dst.Port())
+		in := FlowInput(Number(src.Addr()), Number(dst.Addr()), src.Port(), dst.Port())
 		if got := Toeplitz(verificationKey, in[:]); got != c.ports {
 			t.Errorf("%s to %s with ports: got %#x, want %#x", c.src, c.dst, got, c.ports)
 		}
@@ -34,11 +33,6 @@ func TestTheHashIsThatOfThePublishedVectors(t *testing.T) {
 			t.Errorf("%s to %s: got %#x, want %#x", c.src, c.dst, got, c.addresses)
 		}
 	}
-}
-
-func number(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
 }
 
 func TestBothDirectionsOfAFlowHashAlikeUnderTheSymmetricKey(t *testing.T) {
