@@ -1,0 +1,576 @@
+// Package rig runs a chain in the engine's harness and in the oracle, and compares the two packet by
+// packet.
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/fib"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
+	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/synth/trees"
+	"github.com/sinter-nfv/sinter/test/differential/draw"
+	"github.com/sinter-nfv/sinter/test/differential/model"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// Rig runs one chain in the engine and in the oracle, side by side.
+type Rig struct {
+	Chain  string
+	Graph  *graph.Graph
+	Result *synth.Result
+	// Exhausts says that a NAPT of the chain may run out of the ports of one shard.
+	Exhausts bool
+	Workers  int    // of the engine
+	Cut      string // what tells it the shard of a flow
+	Cache    int    // decisions that a worker keeps whole
+	// by name: NAPTs, and elements that answer packets
+	napts, answering map[string]bool
+	tabled           bool         // its routes are in tables by content
+	loaded           []*fib.Table // those of the program in force
+
+	Engine  *Harness
+	Oracle  *interp.Chain
+	History []Step
+	Stats   tally
+}
+
+// Step is packets that are injected at one time.
+type Step struct {
+	Now     time.Duration
+	Packets []draw.Sent
+}
+
+// tally is what the oracle saw, to be compared with the engine's statistics at the end.
+type tally struct {
+	Packets int
+	Left    int    // of the packets, those upon which some frame left
+	Shared  int    // sessions at the end whose outside address and port another has too
+	early   uint64 // packets that counters may count or not: dropped elsewhere than in the oracle
+	Drops   map[string]uint64
+	out     []uint64 // per interface
+}
+
+// Mismatch is a packet on which engine and oracle differ.
+type Mismatch struct {
+	chain  string
+	now    time.Duration
+	packet draw.Sent
+	entry  string // interface
+	detail string
+	kinds  []interp.Kind
+	alone  int // packets before it that it takes; -1: not looked for
+}
+
+// Error tells the packet, and how engine and oracle differ on it.
+func (m *Mismatch) Error() string {
+	var s strings.Builder
+	if m.packet.Frame == nil {
+		return fmt.Sprintf("chain %s: engine and oracle counted differently at the end\n%s", m.chain, m.detail)
+	}
+	fmt.Fprintf(&s, "chain %s: engine and oracle differ at %v on a packet entering by %s\n%s\n%s",
+		m.chain, m.now, m.entry, packets.Describe(m.packet.Frame), m.detail)
+	return s.String()
+}
+
+// New synthesizes a chain.
+func New(g *graph.Graph) (*Rig, error) { return NewInTables(g, false) }
+
+// NewFrom synthesizes a chain whose oracle has another graph, of the same meaning.
+func NewFrom(g, from *graph.Graph) (*Rig, error) {
+	res, err := synth.Synthesize(from, synth.Options{Joined: joined(g.Chain)})
+	if err != nil {
+		return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
+	}
+	if err := program.Validate(res.Program); err != nil {
+		return nil, err
+	}
+	res.Program.IcmpRate = 0 // the oracle answers everything
+	r := &Rig{
+		Chain: g.Chain, Graph: g, Result: res, Workers: workers(g.Chain), Cut: PartitionByHost, Cache: decisions(g.Chain),
+		napts: map[string]bool{}, answering: map[string]bool{},
+	}
+	if draw.Metered(g) {
+		r.Workers = 1 // several share a bucket by chunks (docs/elements.md)
+	}
+	for _, s := range res.Program.GetSubscribers() {
+		if s.GetMaxSessions() < draw.ManyOfAHost || s.GetMaxPorts() > 0 && s.GetMaxPorts() < draw.ManyOfAHost {
+			r.Workers = 1 // one counts what another has not reclaimed yet
+		}
+	}
+	for _, n := range g.Nodes {
+		switch e := n.Element.(type) {
+		case element.Track:
+			if e.Max < draw.ManyFlows {
+				r.Workers = 1 // each has a share of the room
+			}
+		case element.ConnLimit:
+			if e.Max < draw.ManyFlows {
+				r.Workers = 1 // as above
+			}
+		case element.NAPT:
+			r.napts[n.Name] = true
+		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
+			r.answering[n.Name] = true
+		}
+	}
+	return r, nil
+}
+
+// Start starts an engine with the chain's program, and an oracle, both without state.
+func (r *Rig) Start(ctx context.Context) error {
+	encoded, err := program.Encode(r.Result.Program)
+	if err != nil {
+		return err
+	}
+	r.Engine, err = StartHarness(ctx, r.Workers, r.Cut, r.Cache)
+	if err != nil {
+		return err
+	}
+	r.loaded = nil
+	loaded, err := r.Load(ctx, encoded, r.Result)
+	if err != nil {
+		return fmt.Errorf("chain %s: %w", r.Chain, r.Engine.Died(err))
+	}
+	if err := foreseen(r.Result.Program, loaded.GetWalks()); err != nil {
+		return fmt.Errorf("chain %s: %w", r.Chain, err)
+	}
+	r.Reset()
+	return nil
+}
+
+// foreseen is an error if walks through the tables that the engine has of its first program are not those that the synthesis foresees.
+func foreseen(p *programpb.Program, walks []*controlpb.Walk) error {
+	for i, s := range p.GetSegments() {
+		for _, t := range []*programpb.Table{s.GetTable(), s.GetLow()} {
+			if t == nil {
+				continue
+			}
+			low := t == s.GetLow()
+			var engine trees.Walk
+			if len(walks) > 0 && walks[0].GetSegment() == uint32(i) && walks[0].GetLow() == low {
+				engine = trees.Walk{Steps: float64(walks[0].GetSteps()), Longest: int(walks[0].GetLongest())}
+				walks = walks[1:]
+			}
+			if want := trees.Of(t, low); engine != want {
+				return fmt.Errorf("segment %s, low %t: walks of the engine are %+v, foreseen are %+v", s.GetName(), low, engine, want)
+			}
+		}
+	}
+	return nil
+}
+
+// Load has the engine load a program. Its tables are built from those that the engine has.
+func (r *Rig) Load(ctx context.Context, encoded []byte, res *synth.Result) (*controlpb.Loaded, error) {
+	var changes []*controlpb.FibChange
+	for i, t := range res.Tables {
+		var from *fib.Table
+		if i < len(r.loaded) {
+			from = r.loaded[i]
+		}
+		if !slices.ContainsFunc(r.loaded, func(o *fib.Table) bool { return o.Hash() == t.Hash() }) {
+			changes = append(changes, control.TableChange(from, t))
+		}
+	}
+	loaded, err := r.Engine.LoadTables(ctx, encoded, program.Hash(encoded), changes)
+	if err == nil {
+		r.loaded = res.Tables
+	}
+	return loaded, err
+}
+
+// Reset forgets what the oracle knows and what was run.
+func (r *Rig) Reset() {
+	r.Oracle = interp.New(r.Graph, interp.Options{PortOverlapping: r.Cut == PartitionByHash})
+	r.History = nil
+	r.Stats = tally{Drops: map[string]uint64{}, out: make([]uint64, len(r.Graph.Interfaces))}
+}
+
+// Run injects packets at a time, and compares; it returns the frames that left upon each packet. An error is a
+// *mismatch, or the engine's end.
+func (r *Rig) Run(ctx context.Context, s Step) ([][]draw.Sent, error) {
+	r.History = append(r.History, s)
+	seen, ended, err := r.Inject(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	left := make([][]draw.Sent, len(s.Packets))
+	for i, p := range s.Packets {
+		for _, o := range seen[i].Out {
+			left[i] = append(left[i], draw.Sent{Iface: o.Interface, Frame: o.Frame})
+		}
+		for _, b := range ended[i] {
+			if err := r.Oracle.Evict(s.Now, b); err != nil {
+				return nil, &Mismatch{chain: r.Chain, now: s.Now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, detail: err.Error(), alone: -1}
+			}
+		}
+		if err := r.Compare(ctx, s.Now, i, p, seen[i]); err != nil {
+			return nil, err
+		}
+		if detail := r.astray(p, left[i]); detail != "" {
+			return nil, &Mismatch{chain: r.Chain, now: s.Now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, detail: detail, alone: -1}
+		}
+	}
+	return left, nil
+}
+
+// Inject runs packets in the engine alone; for each, what came of it, and the bindings that made room for its own.
+func (r *Rig) Inject(ctx context.Context, s Step) ([]interp.Seen, [][]interp.Binding, error) {
+	in := &controlpb.Inject{NowNs: uint64(s.Now)}
+	for _, p := range s.Packets {
+		in.Packets = append(in.Packets, &controlpb.InjectedPacket{Interface: uint32(p.Iface), Data: p.Frame})
+	}
+	answer, err := r.Engine.Inject(ctx, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("chain %s at %v: %w", r.Chain, s.Now, r.Engine.Died(err))
+	}
+	seen := make([]interp.Seen, len(s.Packets))
+	for _, o := range answer.GetOut() {
+		if int(o.GetSource()) >= len(seen) {
+			return nil, nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
+				r.Chain, s.Now, o.GetInterface(), packets.Describe(o.GetData()))
+		}
+		to := &seen[o.GetSource()]
+		to.Out = append(to.Out, interp.Out{Interface: int(o.GetInterface()), Frame: o.GetData()})
+	}
+	for _, d := range answer.GetDrops() {
+		if int(d.GetSource()) >= len(seen) {
+			return nil, nil, fmt.Errorf("chain %s at %v: %s for packet %d of %d", r.Chain, s.Now, d.GetReason(), d.GetSource(), len(seen))
+		}
+		to := &seen[d.GetSource()]
+		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
+	}
+	ended, chosen := make([][]interp.Binding, len(s.Packets)), make([][]interp.Told, len(s.Packets))
+	for _, d := range answer.GetEvents() {
+		i, b := int(d.GetSource()), d.GetSession()
+		if i >= len(seen) {
+			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made or ended a session", r.Chain, s.Now, i, len(seen))
+		}
+		inside := netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort()))
+		remote := netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort()))
+		if table := r.Result.Program.GetTables()[d.GetTable()]; table.GetMeter() != nil {
+			seen[i].Told = subscribed(seen[i].Told, table.GetName(), inside.Addr(), d.GetMade())
+		} else if !d.GetMade() {
+			ended[i] = append(ended[i], interp.Binding{Node: table.GetName(), Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
+		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
+			outside := netip.AddrPortFrom(packets.Addr(b.GetOutsideAddress()), uint16(b.GetOutsidePort()))
+			chosen[i] = append(chosen[i], napt.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
+		}
+	}
+	for i := range seen {
+		seen[i].Told = append(chosen[i], seen[i].Told...)
+	}
+	return seen, ended, nil
+}
+
+// subscribed adds a subscriber that a meter made, or one that it ended to make room for the next.
+func subscribed(list []interp.Told, meter string, at netip.Addr, made bool) []interp.Told {
+	if !made {
+		return append(list, limiter.Subscriber{Meter: meter, Old: at})
+	}
+	if n := len(list); n > 0 {
+		if last, ok := list[n-1].(limiter.Subscriber); ok && last.Meter == meter && !last.New.IsValid() {
+			last.New = at
+			list[n-1] = last
+			return list
+		}
+	}
+	return append(list, limiter.Subscriber{Meter: meter, New: at})
+}
+
+// naptsOf are the NAPTs of a run, in their order; nil: it is a balancer's.
+func (r *Rig) naptsOf(run string) []string {
+	i := slices.IndexFunc(r.Result.Runs, func(o synth.Run) bool { return o.Name == run })
+	if i < 0 {
+		return nil
+	}
+	return r.Result.Runs[i].Nodes
+}
+
+// Compare has the oracle process packet i of the last step, and compares that with what the engine did.
+func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent, did interp.Seen) error {
+	seen := did.Result
+	if r.refused(now, p, seen) {
+		return nil
+	}
+	twoShards := r.needsTwoShards(now, p, seen)
+	want, diff := r.Oracle.ProcessAgainst(now, p.Iface, p.Frame, interp.Seen{Result: r.withoutARP(p, seen), Told: did.Told})
+	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
+		r.Stats.early++
+		want, diff = seen, nil
+	}
+	if r.Exhausts && slices.ContainsFunc(diff, foundNoPort) && r.shardFull(ctx) {
+		diff = slices.DeleteFunc(diff, foundNoPort)
+	}
+	r.Stats.Packets++
+	for _, o := range want.Out {
+		if o.Unresolved {
+			return fmt.Errorf("chain %s: the suite lacks a static neighbour %v on %s", r.Chain, o.NextHop, r.name(o))
+		}
+		r.Stats.out[o.Interface]++
+	}
+	if early := earlyDiscards(want, seen, diff); early > 0 {
+		r.Stats.early += early
+		want.Drops, diff = seen.Drops, nil
+	} else if r.droppedWithinRun(want) {
+		r.Stats.early++
+	}
+	for _, d := range want.Drops {
+		r.Stats.Drops[d.Reason]++
+	}
+	if len(diff) == 0 {
+		return nil
+	}
+	r.History[len(r.History)-1].Packets = r.History[len(r.History)-1].Packets[:i+1]
+	m := &Mismatch{chain: r.Chain, now: now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, alone: -1}
+	for _, d := range diff {
+		m.kinds = append(m.kinds, d.Kind)
+	}
+	m.detail = r.explain(p, want, seen, diff)
+	return m
+}
+
+// refused tells whether a worker dropped a packet as not-ours which needs state of two shards, and
+// so perhaps of two workers (docs/sharding.md): one that is translated back and then leaves by a
+// NAPT again, or is translated and answered by what leaves by another NAPT. It leaves no trace in
+// state.
+func (r *Rig) refused(now time.Duration, p draw.Sent, seen interp.Result) bool {
+	if len(seen.Out) > 0 || len(seen.Drops) != 1 || !r.needsTwoShards(now, p, seen) {
+		return false
+	}
+	r.Stats.Packets++
+	r.Stats.early++
+	r.Stats.Drops[NotOurs]++
+	return true
+}
+
+// needsTwoShards tells whether not-ours is a reason for which some packet that this one caused may be dropped.
+func (r *Rig) needsTwoShards(now time.Duration, p draw.Sent, seen interp.Result) bool {
+	if r.Workers == 1 || !slices.Contains(seen.Drops, interp.Drop{Reason: NotOurs}) {
+		return false
+	}
+	made, turned, again := false, false, false
+	r.Oracle.Peek(now, p.Iface, p.Frame, func(s interp.Step) {
+		switch {
+		case r.answering[s.Node]:
+			turned = turned || made && s.Port >= 0
+		case r.napts[s.Node] && s.Port == element.NAPTInside:
+			turned = true
+		case r.napts[s.Node] && s.Port == element.NAPTOutside:
+			made, again = true, again || turned
+		}
+	})
+	return again
+}
+
+// answerRefused tells whether all that differs is that the answer to a packet was refused so.
+func (r *Rig) answerRefused(twoShards bool, want, seen interp.Result) bool {
+	if !twoShards || len(want.Out)+len(want.Drops) != len(seen.Out)+len(seen.Drops) {
+		return false
+	}
+	for _, o := range seen.Out {
+		if !slices.ContainsFunc(want.Out, func(w interp.Out) bool { return w.Interface == o.Interface && bytes.Equal(w.Frame, o.Frame) }) {
+			return false
+		}
+	}
+	for _, d := range seen.Drops {
+		if d.Reason != NotOurs && !slices.Contains(want.Drops, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// NotOurs is the reason of packets that need another worker's state.
+const NotOurs = "not-ours"
+
+// earlyDiscards is how many packets, of one that came with its copies and answers, the oracle drops for want of a binding, a port or a backend,
+// where the program does not even look for one, since a later function drops the packet anyway (docs/elements.md, "A packet that is dropped leaves
+// no trace in state"). 0: there is another difference, or none.
+func earlyDiscards(want, seen interp.Result, diff []interp.Mismatch) (n uint64) {
+	if len(diff) != 1 || diff[0].Kind != interp.MismatchDrops || len(want.Drops) != len(seen.Drops) {
+		return 0
+	}
+	rest := slices.Clone(seen.Drops)
+	for _, d := range want.Drops {
+		i := slices.Index(rest, d)
+		switch {
+		case i >= 0:
+			rest = slices.Delete(rest, i, i+1)
+		case d.Reason == element.ReasonNATUnsupported, d.Reason == element.ReasonNATExhausted, ofBalancer(d.Reason), strings.HasSuffix(d.Reason, "/full"), ofLimit(d.Reason):
+			n++
+		default:
+			return 0
+		}
+	}
+	return n
+}
+
+// droppedWithinRun tells whether a NAPT that may be of a run drops a packet. The engine drops it where the run begins: what counts between the
+// run's NAPTs does not count it.
+func (r *Rig) droppedWithinRun(want interp.Result) bool {
+	return slices.ContainsFunc(r.Result.Runs, func(run synth.Run) bool { return len(run.Nodes) > 1 }) &&
+		slices.ContainsFunc(want.Drops, func(d interp.Drop) bool {
+			return d.Reason == element.ReasonNATUnsupported || d.Reason == element.ReasonNATExhausted ||
+				strings.HasSuffix(d.Reason, draw.SubscriberLimit)
+		})
+}
+
+// ofLimit tells whether a reason is that of a subscriber or host which has as much as it may.
+func ofLimit(reason string) bool {
+	return strings.HasSuffix(reason, draw.SubscriberLimit) || strings.HasSuffix(reason, draw.ConnectionLimit)
+}
+
+// ofBalancer tells whether a reason is one for which a balancer finds no session or makes none.
+func ofBalancer(reason string) bool {
+	_, of, _ := strings.Cut(reason, "/")
+	return of == "no-session" || of == "no-backend" || of == "full"
+}
+
+// withoutARP takes the engine's answer to an ARP request out, if it is what RFC 826 asks for.
+func (r *Rig) withoutARP(p draw.Sent, seen interp.Result) interp.Result {
+	if len(seen.Out) != 1 || len(p.Frame) < 14 {
+		return seen
+	}
+	answer, ok := r.arpAnswer(p)
+	if !ok || seen.Out[0].Interface != p.Iface || string(answer) != string(seen.Out[0].Frame) {
+		return seen
+	}
+	r.Stats.out[p.Iface]++
+	return interp.Result{Drops: seen.Drops}
+}
+
+// arpAnswer is the answer to a request for an interface's address or one of its proxy addresses.
+func (r *Rig) arpAnswer(p draw.Sent) ([]byte, bool) {
+	v, ok := packets.Parse(p.Frame)
+	if !ok || v.EtherType != packets.EtherARP {
+		return nil, false
+	}
+	b := p.Frame[14+4*len(v.Tags):]
+	if len(v.Tags) > 0 && v.Tags[0].TCI&0xfff == 0 {
+		v.Tags = nil // the answer has none
+	}
+	if len(b) < 28 || binary.BigEndian.Uint16(b[6:]) != packets.ARPRequest {
+		return nil, false
+	}
+	target := packets.Addr(binary.BigEndian.Uint32(b[24:]))
+	if f := r.Graph.Interfaces[p.Iface]; target != f.Prefix.Addr() && !slices.Contains(f.Proxy, target) {
+		return nil, false
+	}
+	var sender, mac packets.MAC
+	copy(sender[:], b[8:])
+	copy(mac[:], r.Graph.Interfaces[p.Iface].MAC)
+	return packets.Ethernet(sender, mac, v.Tags, packets.EtherARP, packets.ARP(packets.ARPReply,
+		mac, binary.BigEndian.Uint32(b[24:]), sender, binary.BigEndian.Uint32(b[14:])), nil), true
+}
+
+// explain is the mismatch in the chain's words.
+func (r *Rig) explain(p draw.Sent, want, seen interp.Result, diff []interp.Mismatch) string {
+	var s strings.Builder
+	for _, d := range diff {
+		if d.Kind != interp.MismatchOutput { // those follow, field by field
+			fmt.Fprintf(&s, "%s\n", d)
+		}
+	}
+	for i := range max(len(want.Out), len(seen.Out)) {
+		switch {
+		case i >= len(want.Out):
+			fmt.Fprintf(&s, "seen and not expected, by %s:\n%s\n", r.name(seen.Out[i]), packets.Describe(seen.Out[i].Frame))
+		case i >= len(seen.Out):
+			fmt.Fprintf(&s, "expected and not seen, by %s:\n%s\n", r.name(want.Out[i]), packets.Describe(want.Out[i].Frame))
+		default:
+			lines := packets.Diff(want.Out[i].Frame, seen.Out[i].Frame)
+			if want.Out[i].Interface != seen.Out[i].Interface {
+				lines = append(lines, fmt.Sprintf("leaves by: expected %s, seen %s", r.name(want.Out[i]), r.name(seen.Out[i])))
+			}
+			if len(lines) > 0 {
+				fmt.Fprintf(&s, "frame %d:\n  %s\nexpected\n%s\nseen\n%s\n", i, strings.Join(lines, "\n  "),
+					packets.Describe(want.Out[i].Frame), packets.Describe(seen.Out[i].Frame))
+			}
+		}
+	}
+	if len(want.Out) == 0 && len(want.Drops) > 0 {
+		fmt.Fprintf(&s, "expected to be dropped as %v\n", want.Drops)
+	}
+	if len(seen.Out) == 0 && len(seen.Drops) > 0 {
+		fmt.Fprintf(&s, "seen dropped as %v\n", seen.Drops)
+	}
+	r.way(&s, p)
+	return s.String()
+}
+
+func (r *Rig) name(o interp.Out) string { return r.Graph.Interfaces[o.Interface].Name }
+
+// way writes the packet's way through the unmerged chain, and the class that the synthesizer puts it in.
+func (r *Rig) way(s *strings.Builder, p draw.Sent) {
+	s.WriteString("way of the packet through the unmerged chain, without earlier packets:\n")
+	first := true
+	fresh := interp.New(r.Graph, interp.Options{Trace: func(step interp.Step) {
+		fmt.Fprintf(s, "  %s → %d %s\n", step.Node, step.Port, step.Note)
+		if !first {
+			return
+		}
+		first = false
+		segment := r.Result.Segments[r.Result.Program.GetInterfaces()[p.Iface].GetSegment()]
+		if leaf, ok := segment.Match(&step.Packet); ok {
+			defer fmt.Fprintf(s, "  (class %d of segment %q: filter %v, %v)\n", leaf.Class, segment.Name, leaf.Filter, segment.Classes[leaf.Class].Legs)
+		}
+	}})
+	fresh.Process(0, p.Iface, p.Frame, nil)
+}
+
+// Must runs one packet and gives the only frame that left.
+func (r *Rig) Must(t *testing.T, now time.Duration, p draw.Sent) draw.Sent {
+	t.Helper()
+	left, err := r.Run(t.Context(), Step{now, []draw.Sent{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left[0]) != 1 {
+		t.Fatalf("%d frames left, want 1 (drops so far: %v), upon\n%s", len(left[0]), r.Stats.Drops, packets.Describe(p.Frame))
+	}
+	return left[0][0]
+}
+
+// EndsOf are source and destination of a frame.
+func EndsOf(t *testing.T, s draw.Sent) [2]netip.AddrPort {
+	t.Helper()
+	v, ok := packets.Parse(s.Frame)
+	if !ok {
+		t.Fatal("no frame")
+	}
+	src, dst := model.Ends(v.IP.Bytes())
+	return [2]netip.AddrPort{src, dst}
+}
+
+// Started is a chain's rig, with a running engine.
+func Started(t *testing.T, g *graph.Graph, workers int, cut string) *Rig {
+	t.Helper()
+	NeedHarness(t)
+	r, err := New(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Workers, r.Cut = workers, cut
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Engine.Kill)
+	return r
+}
