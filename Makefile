@@ -141,31 +141,31 @@ seeds: deps ## Engine against oracle on the random chains of SEEDS ("17 18"; els
 
 .PHONY: networks
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.
-	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters|LoopsThatPacketsTake|AgreeOnRandomChains' -v
+	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential/suites/router ./test/differential/suites/programs -count=1 -timeout 4h -run 'NetworksOfRouters|LoopsThatPacketsTake|AgreeOnRandomChains' -v
 
 .PHONY: limits
 limits: engine ## Engine against oracle on LIMITS (32) random chains with rate limiters: over a million packets.
-	SINTER_LIMITS=$(or $(LIMITS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestLimiters|TestSubscribers' -v
+	SINTER_LIMITS=$(or $(LIMITS),32) go test ./test/differential/suites/limits -count=1 -timeout 4h -run 'TestLimiters|TestSubscribers' -v
 
 .PHONY: balancers
 balancers: engine ## Engine against oracle on BALANCERS (32) random chains with load balancers: over a million packets.
-	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestBalancers|TestABalancer' -v
+	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential/suites/stateful -count=1 -timeout 4h -run 'TestBalancers|TestABalancer' -v
 
 .PHONY: inspect
 inspect: engine ## Engine against oracle on INSPECT (32) random chains with inspections: over a million packets.
-	SINTER_INSPECT=$(or $(INSPECT),32) go test ./test/differential -count=1 -timeout 4h -run TestInspections -v
+	SINTER_INSPECT=$(or $(INSPECT),32) go test ./test/differential/suites/inspect -count=1 -timeout 4h -run TestInspections -v
 
 .PHONY: stateful
 stateful: engine ## Engine against oracle on STATEFUL (32) random chains with stateful firewalls: over a million packets.
-	SINTER_STATEFUL=$(or $(STATEFUL),32) go test ./test/differential -count=1 -timeout 4h -run 'TestStateful' -v
+	SINTER_STATEFUL=$(or $(STATEFUL),32) go test ./test/differential/suites/stateful -count=1 -timeout 4h -run 'TestStateful' -v
 
 .PHONY: connections
 connections: engine ## Engine against oracle on CONNECTIONS (32) random chains with limiters of connections: over a million packets.
-	SINTER_CONNECTIONS=$(or $(CONNECTIONS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestConnectionLimiters|TestLimit' -v
+	SINTER_CONNECTIONS=$(or $(CONNECTIONS),32) go test ./test/differential/suites/limits -count=1 -timeout 4h -run 'TestConnectionLimiters|TestLimit' -v
 
 .PHONY: homes
 homes: engine ## Engine against oracle on HOMES (32) random chains with port forwards and static translations: over a million packets.
-	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential -count=1 -timeout 4h -run 'TestFixedTranslations' -v
+	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential/suites/napt -count=1 -timeout 4h -run 'TestFixedTranslations' -v
 
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 400,000 packets, compared field by field (root, minutes).

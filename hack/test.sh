@@ -93,12 +93,12 @@ stage_suites() {
 }
 # Its engines poll, and some tests measure rates: nothing runs beside it.
 stage_netns() { go_test all "${size[@]}" -count=1 -parallel 8 -- ./test/netns; }
-# The random chains of the differential suite with SEEDS, by default ten new ones. What fails says with which one.
+# The random chains of the differential tests with SEEDS, by default ten new ones. What fails says with which one.
 stage_seeds() {
   local seed drawn='TestTheEngineDoesWhatTheUnmergedChainDoes|TestProgramsAreSwapped|TestRoutesInTables|TestRoutesWalkedTogether'
   make --no-print-directory engine || { fail engine; return; }
   for seed in ${SEEDS:-$(shuf -i 1-999999 -n 10)}; do
-    check env SINTER_SEED="$seed" go test ./test/differential -short -count=1 -timeout 40m -run "$drawn"
+    check env SINTER_SEED="$seed" go test ./test/differential/suites/programs -short -count=1 -timeout 40m -run "$drawn"
   done
 }
 stage_chart() { go_test all -count=1 -- ./test/chart; }
