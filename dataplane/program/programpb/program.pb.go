@@ -525,6 +525,7 @@ type Interface struct {
 	Refused       []*RefusedSources      `protobuf:"bytes,50,rep,name=refused,proto3" json:"refused,omitempty"`                                   // ascending, disjoint
 	AnswerTtl     uint32                 `protobuf:"varint,51,opt,name=answer_ttl,json=answerTtl,proto3" json:"answer_ttl,omitempty"`             // of errors that the interface sends into the chain; 0: 64
 	TinyFragments bool                   `protobuf:"varint,52,opt,name=tiny_fragments,json=tinyFragments,proto3" json:"tiny_fragments,omitempty"` // first fragments that end within their transport header are let in (RFC 1858 section 3)
+	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop: packets leave by it for the stop alone, and nobody there asks or answers ARP; address is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -646,6 +647,13 @@ func (x *Interface) GetAnswerTtl() uint32 {
 func (x *Interface) GetTinyFragments() bool {
 	if x != nil {
 		return x.TinyFragments
+	}
+	return false
+}
+
+func (x *Interface) GetWire() bool {
+	if x != nil {
+		return x.Wire
 	}
 	return false
 }
@@ -1257,6 +1265,7 @@ type Leg struct {
 	//	*Leg_Segment
 	//	*Leg_StateReturn
 	//	*Leg_Track
+	//	*Leg_Stop
 	Outcome       isLeg_Outcome `protobuf_oneof:"outcome"`
 	Counters      []uint32      `protobuf:"varint,7,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1361,6 +1370,15 @@ func (x *Leg) GetTrack() *Track {
 	return nil
 }
 
+func (x *Leg) GetStop() *Stop {
+	if x != nil {
+		if x, ok := x.Outcome.(*Leg_Stop); ok {
+			return x.Stop
+		}
+	}
+	return nil
+}
+
 func (x *Leg) GetCounters() []uint32 {
 	if x != nil {
 		return x.Counters
@@ -1397,6 +1415,10 @@ type Leg_Track struct {
 	Track *Track `protobuf:"bytes,60,opt,name=track,proto3,oneof"` // the packet goes on where its state says
 }
 
+type Leg_Stop struct {
+	Stop *Stop `protobuf:"bytes,61,opt,name=stop,proto3,oneof"` // the packet leaves for a function outside of the program, and goes on when it comes back
+}
+
 func (*Leg_Output) isLeg_Outcome() {}
 
 func (*Leg_Drop) isLeg_Outcome() {}
@@ -1408,6 +1430,8 @@ func (*Leg_Segment) isLeg_Outcome() {}
 func (*Leg_StateReturn) isLeg_Outcome() {}
 
 func (*Leg_Track) isLeg_Outcome() {}
+
+func (*Leg_Stop) isLeg_Outcome() {}
 
 type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1906,7 +1930,8 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\n" +
+	"stop.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -1927,7 +1952,7 @@ const file_program_proto_rawDesc = "" +
 	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12E\n" +
 	"\vsubscribers\x18\x17 \x03(\v2#.sinter.program.v1.SubscriberLimitsR\vsubscribers\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\x9a\x03\n" +
+	"longestWay\"\xae\x03\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -1943,7 +1968,8 @@ const file_program_proto_rawDesc = "" +
 	"\arefused\x182 \x03(\v2!.sinter.program.v1.RefusedSourcesR\arefused\x12\x1d\n" +
 	"\n" +
 	"answer_ttl\x183 \x01(\rR\tanswerTtl\x12%\n" +
-	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\"q\n" +
+	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\x12\x12\n" +
+	"\x04wire\x185 \x01(\bR\x04wire\"q\n" +
 	"\x0eRefusedSources\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\x125\n" +
@@ -1985,7 +2011,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x1a\n" +
 	"\x06ranges\x18\x02 \x03(\rB\x02\x10\x01R\x06ranges\"3\n" +
 	"\x05Class\x12*\n" +
-	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xb5\x02\n" +
+	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xe4\x02\n" +
 	"\x03Leg\x12'\n" +
 	"\x03ops\x18\x01 \x03(\v2\x15.sinter.program.v1.OpR\x03ops\x12\x18\n" +
 	"\x06output\x18\x02 \x01(\rH\x00R\x06output\x12-\n" +
@@ -1993,7 +2019,8 @@ const file_program_proto_rawDesc = "" +
 	"\tgenerator\x18\x04 \x01(\rH\x00R\tgenerator\x12\x1a\n" +
 	"\asegment\x18\x05 \x01(\rH\x00R\asegment\x12#\n" +
 	"\fstate_return\x18\x06 \x01(\rH\x00R\vstateReturn\x120\n" +
-	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12\x1e\n" +
+	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12-\n" +
+	"\x04stop\x18= \x01(\v2\x17.sinter.program.v1.StopH\x00R\x04stop\x12\x1e\n" +
 	"\bcounters\x18\a \x03(\rB\x02\x10\x01R\bcountersB\t\n" +
 	"\aoutcome\"c\n" +
 	"\x04Drop\x12\x16\n" +
@@ -2137,10 +2164,11 @@ var file_program_proto_goTypes = []any{
 	(*Observation)(nil),      // 22: sinter.program.v1.Observation
 	(*SubscriberLimits)(nil), // 23: sinter.program.v1.SubscriberLimits
 	(*Track)(nil),            // 24: sinter.program.v1.Track
-	(*Admit)(nil),            // 25: sinter.program.v1.Admit
-	(*TranslateError)(nil),   // 26: sinter.program.v1.TranslateError
-	(*Inspect)(nil),          // 27: sinter.program.v1.Inspect
-	(*Connect)(nil),          // 28: sinter.program.v1.Connect
+	(*Stop)(nil),             // 25: sinter.program.v1.Stop
+	(*Admit)(nil),            // 26: sinter.program.v1.Admit
+	(*TranslateError)(nil),   // 27: sinter.program.v1.TranslateError
+	(*Inspect)(nil),          // 28: sinter.program.v1.Inspect
+	(*Connect)(nil),          // 29: sinter.program.v1.Connect
 }
 var file_program_proto_depIdxs = []int32{
 	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -2166,20 +2194,21 @@ var file_program_proto_depIdxs = []int32{
 	17, // 20: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
 	16, // 21: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	24, // 22: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	1,  // 23: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	18, // 24: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	25, // 25: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	18, // 26: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	26, // 27: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	27, // 28: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	28, // 29: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
-	0,  // 30: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 31: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	25, // 23: sinter.program.v1.Leg.stop:type_name -> sinter.program.v1.Stop
+	1,  // 24: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	18, // 25: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	26, // 26: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	18, // 27: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	27, // 28: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	28, // 29: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	29, // 30: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
+	0,  // 31: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	3,  // 32: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -2191,6 +2220,7 @@ func file_program_proto_init() {
 	file_inspect_proto_init()
 	file_monitor_proto_init()
 	file_state_proto_init()
+	file_stop_proto_init()
 	file_subscribers_proto_init()
 	file_tracking_proto_init()
 	file_translation_proto_init()
@@ -2201,6 +2231,7 @@ func file_program_proto_init() {
 		(*Leg_Segment)(nil),
 		(*Leg_StateReturn)(nil),
 		(*Leg_Track)(nil),
+		(*Leg_Stop)(nil),
 	}
 	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
