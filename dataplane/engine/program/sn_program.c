@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sn_icmp.h"
 #include "sn_parse.h"
 #include "sn_program_build.h"
 #include "sn_program_cycles.h"
@@ -13,7 +12,6 @@
 #include "sn_ways.h"
 
 typedef Sinter__Program__V1__Program program_msg;
-typedef Sinter__Program__V1__Interface interface_msg;
 typedef Sinter__Program__V1__StateTable table_msg;
 typedef Sinter__Program__V1__Run run_msg;
 typedef Sinter__Program__V1__Generator generator_msg;
@@ -29,118 +27,6 @@ static int copy_names(struct sn_builder *b, char ***to, uint32_t *count, char **
 	for (*count = 0; *count < n; ++*count) {
 		int rc = sn_build_name(b, &(*to)[*count], from[*count]);
 
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static bool has_vlan(const struct sn_interface *ifc, uint32_t vlan)
-{
-	return vlan < SN_VLAN_ABSENT && sn_vlans_have(ifc->vlans, (uint16_t)vlan);
-}
-
-static int build_vlans(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
-{
-	if (from->n_vlans == 0)
-		return 0;
-	to->vlans = sn_build_array(SN_VLAN_ABSENT / 64, sizeof(*to->vlans));
-	if (!to->vlans)
-		return sn_build_no_memory(b);
-	for (size_t i = 0; i < from->n_vlans; i++) {
-		if (from->vlans[i] < 1 || from->vlans[i] > 4094 ||
-		    (i && from->vlans[i] <= from->vlans[i - 1]))
-			return sn_build_fail(b, "vlans[%zu] is %u, want 1..4094, each above the one before",
-					     i, from->vlans[i]);
-		to->vlans[from->vlans[i] / 64] |= 1ull << from->vlans[i] % 64;
-	}
-	return 0;
-}
-
-static int check_refused(struct sn_builder *b, const interface_msg *from)
-{
-	for (size_t i = 0; i < from->n_refused; i++) {
-		const Sinter__Program__V1__RefusedSources *r = from->refused[i];
-
-		if (r->first > r->last || (i && r->first <= from->refused[i - 1]->last))
-			return sn_build_fail(b, "refused[%zu] is %#x-%#x, want ascending, disjoint ranges", i,
-					     r->first, r->last);
-		if (!sn_sources_may_say(r->reason))
-			return sn_build_fail(b, "refused[%zu].reason is %d, want that of a source", i,
-					     (int)r->reason);
-	}
-	return 0;
-}
-
-static int build_interface(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
-{
-	if (!from->name[0])
-		return sn_build_fail(b, "has no name");
-	if (from->prefix_len > 32)
-		return sn_build_fail(b, "prefix_len is %u, want at most 32", from->prefix_len);
-	if (from->mtu < 68 || from->mtu > 65535) /* RFC 791: every link carries 68 bytes */
-		return sn_build_fail(b, "mtu is %u, want 68..65535", from->mtu);
-	if (from->answer_ttl > 255)
-		return sn_build_fail(b, "answer_ttl is %u, want 0..255", from->answer_ttl);
-	if (from->mac.len != 0 && from->mac.len != sizeof(to->mac))
-		return sn_build_fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
-	if (sn_build_index(b, "segment", from->segment, b->msg->n_segments))
-		return -EINVAL;
-	if (check_refused(b, from))
-		return -EINVAL;
-	to->address = from->address;
-	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
-	to->gateway = from->gateway;
-	to->mtu = from->mtu;
-	to->tiny_fragments = from->tiny_fragments;
-	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
-	to->segment = from->segment;
-	to->has_mac = from->mac.len != 0;
-	if (to->has_mac)
-		memcpy(to->mac, from->mac.data, sizeof(to->mac));
-	to->sources = sn_sources_create(from->refused, from->n_refused);
-	if (build_vlans(b, to, from))
-		return -EINVAL;
-	to->neighbors = sn_build_array(from->n_neighbors, sizeof(*to->neighbors));
-	to->proxy = sn_build_array(from->n_proxy, sizeof(*to->proxy));
-	if (!to->sources || !to->neighbors || !to->proxy)
-		return sn_build_no_memory(b);
-	for (size_t i = 0; i < from->n_neighbors; i++) {
-		if (from->neighbors[i]->mac.len != 6)
-			return sn_build_fail(b, "neighbors[%zu]: mac has %zu bytes, want 6", i,
-					     from->neighbors[i]->mac.len);
-		if (from->neighbors[i]->vlan && !has_vlan(to, from->neighbors[i]->vlan))
-			return sn_build_fail(b,
-					     "neighbors[%zu].vlan is %u, want one of the interface's, or 0",
-					     i, from->neighbors[i]->vlan);
-		to->neighbors[i].address = from->neighbors[i]->address;
-		to->neighbors[i].vlan =
-			from->neighbors[i]->vlan ? (uint16_t)from->neighbors[i]->vlan : SN_VLAN_ABSENT;
-		memcpy(to->neighbors[i].mac, from->neighbors[i]->mac.data, 6);
-	}
-	to->n_neighbors = from->n_neighbors;
-	to->n_proxy = from->n_proxy;
-	for (size_t i = 0; i < from->n_proxy; i++)
-		to->proxy[i] = from->proxy[i];
-	return sn_build_name(b, &to->name, from->name);
-}
-
-static int build_interfaces(struct sn_builder *b)
-{
-	size_t n = b->msg->n_interfaces;
-
-	sn_build_at(b, "interfaces");
-	if (n > SN_IFACES_MAX)
-		return sn_build_fail(b, "there are %zu, want at most %d", n, SN_IFACES_MAX);
-	b->p->interfaces = sn_build_array(n, sizeof(*b->p->interfaces));
-	if (!b->p->interfaces)
-		return sn_build_no_memory(b);
-	b->p->n_interfaces = n;
-	for (size_t i = 0; i < n; i++) {
-		int rc;
-
-		sn_build_at(b, "interfaces[%zu] (%.64s)", i, b->msg->interfaces[i]->name);
-		rc = build_interface(b, &b->p->interfaces[i], b->msg->interfaces[i]);
 		if (rc)
 			return rc;
 	}
@@ -477,7 +363,7 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = copy_names(b, &b->p->reasons, &b->p->n_reasons, b->msg->reasons, b->msg->n_reasons);
 	if (!rc)
-		rc = build_interfaces(b);
+		rc = sn_build_interfaces(b);
 	if (!rc)
 		rc = sn_build_subscribers(b);
 	if (!rc)
@@ -539,13 +425,7 @@ void sn_program_free(struct sn_program *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < p->n_interfaces; i++) {
-		free(p->interfaces[i].name);
-		sn_sources_free(p->interfaces[i].sources);
-		free(p->interfaces[i].neighbors);
-		free(p->interfaces[i].proxy);
-		free(p->interfaces[i].vlans);
-	}
+	sn_program_free_interfaces(p);
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		free(p->tables[i].name);
 		free(p->tables[i].own);
@@ -564,7 +444,6 @@ void sn_program_free(struct sn_program *p)
 	sn_program_free_subscribers(p);
 	free_names(p->counters, p->n_counters);
 	free_names(p->reasons, p->n_reasons);
-	free(p->interfaces);
 	free(p->tables);
 	free(p->runs);
 	free(p->segments);

@@ -47,6 +47,10 @@ int sn_build_operands(struct sn_builder *b, struct sn_op *op, void *operands);
 /* A copy of a name that is UTF-8. */
 int sn_build_name(struct sn_builder *b, char **to, const char *from);
 
+/* The interfaces. */
+int sn_build_interfaces(struct sn_builder *b);
+void sn_program_free_interfaces(struct sn_program *p);
+
 /* Limits of one subscriber; then whose the sessions of a run are: 1 + an index, or 0. */
 int sn_build_subscribers(struct sn_builder *b);
 int sn_build_run_subscribers(struct sn_builder *b, struct sn_run *to, uint32_t subscribers);
