@@ -37,8 +37,9 @@ static bool same_interfaces(const struct sn_program *a, const struct sn_program 
 		const struct sn_interface *p = &a->interfaces[i], *q = &b->interfaces[i];
 
 		if (strcmp(p->name, q->name) != 0 || p->address != q->address || p->mask != q->mask ||
-		    p->gateway != q->gateway || p->mtu != q->mtu || p->has_mac != q->has_mac ||
-		    memcmp(p->mac, q->mac, sizeof(p->mac)) != 0 || !same_neighbors(p, q))
+		    p->gateway != q->gateway || p->mtu != q->mtu || p->wire != q->wire ||
+		    p->has_mac != q->has_mac || memcmp(p->mac, q->mac, sizeof(p->mac)) != 0 ||
+		    !same_neighbors(p, q))
 			return false;
 	}
 	return true;

@@ -79,7 +79,7 @@ static void announce(struct sn_neigh_table *t, uint8_t iface, uint16_t vlan, uin
 void sn_arp_announce(struct sn_neigh_table *t, uint8_t iface)
 {
 	const struct sn_interface *ifc = &t->env->program->interfaces[iface];
-	uint32_t left = ANNOUNCE_MAX;
+	uint32_t left = ifc->wire ? 0 : ANNOUNCE_MAX;
 
 	for (uint16_t vlan = SN_VLAN_ABSENT; vlan > 0; vlan--) {
 		if (!sn_vlans_have(ifc->vlans, vlan))

@@ -5,9 +5,8 @@
 
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
-	(void)b;
 	to->value = from->next_hop;
-	return 0;
+	return sn_build_hop(b, from->next_hop);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output: the packet leaves by an interface; one that is too big is answered by it. */
 
+#include <errno.h>
+
 #include "sn_dispatch.h"
 #include "sn_execution.h"
 #include "sn_icmp.h"
@@ -8,7 +10,13 @@
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
 {
 	to->value = from->output;
-	return sn_build_index(b, sn_operation_of(to)->name, from->output, b->msg->n_interfaces);
+	if (sn_build_index(b, sn_operation_of(to)->name, from->output, b->p->n_interfaces))
+		return -EINVAL;
+	if (b->p->interfaces[from->output].wire)
+		return sn_build_fail(b,
+				     "output is %u (%.64s), a wire: packets leave by it for its stop alone",
+				     from->output, b->p->interfaces[from->output].name);
+	return 0;
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

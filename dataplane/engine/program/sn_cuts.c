@@ -274,6 +274,9 @@ static bool follow_all(struct walk *w)
 		w->comers[s].n = w->comers[s].followed = 0;
 	for (uint32_t i = 0; i < w->program->n_interfaces; i++)
 		come_to(w, w->program->interfaces[i].segment, &comer);
+	/* The shard of what comes back from a stop is foreseen from there. */
+	for (uint32_t i = 0; i < w->program->n_stops; i++)
+		come_to(w, w->program->stops[i].segment, &comer);
 	while (w->more) {
 		w->more = false;
 		for (uint32_t s = 0; s < w->program->n_segments; s++) {

@@ -381,6 +381,8 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = build_segments(b);
 	if (!rc)
+		rc = sn_build_continuations(b);
+	if (!rc)
 		rc = build_atoms(b);
 	if (!rc)
 		sn_build_follows(b->p);
@@ -456,6 +458,8 @@ void sn_program_free(struct sn_program *p)
 	free(p->ops);
 	free(p->leg_counters);
 	free(p->atoms);
+	free(p->stops);
+	free(p->hops);
 	free(p->observation.name);
 	free(p->chain);
 	free(p);

@@ -60,6 +60,7 @@ struct sn_interface {
 	uint32_t *proxy;
 	uint64_t *vlans;     /* a bit for each VID; NULL: untagged frames only */
 	bool tiny_fragments; /* first fragments that end within their transport header are let in */
+	bool wire;	     /* a side of a stop: no hosts are there, and ARP is neither sent nor heard */
 	uint8_t answer_ttl;  /* of errors that the interface sends into the chain */
 	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
@@ -214,6 +215,13 @@ struct sn_generator {
 	uint32_t segment;
 };
 
+/* A function outside of the program, between two wires. */
+struct sn_stop {
+	uint32_t out, back; /* interfaces: packets leave by the one and come back by the other */
+	uint32_t segment;   /* where they go on then */
+	uint16_t writes;    /* bit per field that the function may change: enum sn_field */
+};
+
 /* By what an observation counts packets together. The numbers are the protocol's. */
 enum sn_observe_what {
 	SN_BY_FLOW,
@@ -274,6 +282,11 @@ struct sn_program {
 	struct sn_observation observation;
 	struct sn_fib **fibs; /* it has a reference to each */
 	uint32_t n_fibs;
+	uint32_t n_stops;
+	uint32_t n_hops; /* 0 without stops */
+	struct sn_stop *stops;
+	uint32_t *hops; /* next hops that operations note, ascending; the first is 0: none */
+	uint16_t nonce; /* of the tags of its frames on their way to stops: sn_tag.h */
 };
 
 /* Whether plain frames of the class may be followed on to the segment that it leads to. */

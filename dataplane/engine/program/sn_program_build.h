@@ -73,6 +73,15 @@ int sn_build_observation(struct sn_builder *b);
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);
 
+/* A stop, checked; *index: its place among the program's, where each is but once. */
+int sn_build_stop(struct sn_builder *b, const Sinter__Program__V1__Stop *from, uint32_t *index);
+
+/* An operation may note this next hop. */
+int sn_build_hop(struct sn_builder *b, uint32_t hop);
+
+/* Once all segments are built: stops and next hops are known. */
+int sn_build_continuations(struct sn_builder *b);
+
 /* Once all segments are built: the facts about ways over several. */
 void sn_build_follows(struct sn_program *p);
 

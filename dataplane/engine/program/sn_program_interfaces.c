@@ -16,13 +16,16 @@ static bool has_vlan(const struct sn_interface *ifc, uint32_t vlan)
 	return vlan < SN_VLAN_ABSENT && sn_vlans_have(ifc->vlans, (uint16_t)vlan);
 }
 
+/* A wire lets all VLANs pass: there are those of the other interfaces. */
 static int build_vlans(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
 {
-	if (from->n_vlans == 0)
+	if (from->n_vlans == 0 && !from->wire)
 		return 0;
 	to->vlans = sn_build_array(SN_VLAN_ABSENT / 64, sizeof(*to->vlans));
 	if (!to->vlans)
 		return sn_build_no_memory(b);
+	for (uint32_t vlan = 1; vlan <= 4094 && from->wire; vlan++)
+		to->vlans[vlan / 64] |= 1ull << vlan % 64;
 	for (size_t i = 0; i < from->n_vlans; i++) {
 		if (from->vlans[i] < 1 || from->vlans[i] > 4094 ||
 		    (i && from->vlans[i] <= from->vlans[i - 1]))
@@ -48,6 +51,27 @@ static int check_refused(struct sn_builder *b, const interface_msg *from)
 	return 0;
 }
 
+/* A property of the interface that asks for hosts on it; NULL: none. */
+static const char *property_of_hosts(const interface_msg *from)
+{
+	if (from->gateway)
+		return "a gateway";
+	if (from->n_neighbors)
+		return "neighbors";
+	if (from->n_proxy)
+		return "proxy";
+	if (from->n_refused)
+		return "refused";
+	return from->n_vlans ? "vlans" : NULL;
+}
+
+static int check_wire(struct sn_builder *b, const interface_msg *from)
+{
+	const char *has = from->wire ? property_of_hosts(from) : NULL;
+
+	return has ? sn_build_fail(b, "is a wire, and has %s: want none", has) : 0;
+}
+
 static int build_interface(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
 {
 	if (!from->name[0])
@@ -62,13 +86,14 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 		return sn_build_fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
 	if (sn_build_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
-	if (check_refused(b, from))
+	if (check_refused(b, from) || check_wire(b, from))
 		return -EINVAL;
 	to->address = from->address;
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
 	to->gateway = from->gateway;
 	to->mtu = from->mtu;
 	to->tiny_fragments = from->tiny_fragments;
+	to->wire = from->wire;
 	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
 	to->segment = from->segment;
 	to->has_mac = from->mac.len != 0;

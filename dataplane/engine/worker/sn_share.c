@@ -30,6 +30,8 @@ bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 	uint16_t op;
 	bool news = false;
 
+	if (ifc->wire) /* there is no host to be known, nor one who asks */
+		return false;
 	if (p->m->data_len < p->l3 + SN_ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
 	    a[4] != 6 || a[5] != 4)
 		return false;

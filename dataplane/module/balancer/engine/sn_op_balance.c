@@ -25,6 +25,17 @@ static int decode_table(struct sn_builder *b, struct sn_op *to, uint32_t table, 
 	return 0;
 }
 
+/* Backends are next hops: a flow's is one of them, as those that are gone get no packets. */
+static int decode_direct(struct sn_builder *b, struct sn_op *to, const struct sn_balancer_rules *r)
+{
+	int rc = 0;
+
+	to->writes = 0;
+	for (uint32_t i = 0; i < r->n_backends && !rc; i++)
+		rc = sn_build_hop(b, r->backends[i].address);
+	return rc;
+}
+
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
 	int rc = decode_table(b, to, from->balance, 1u << SN_DST | 1u << SN_DPORT);
@@ -33,11 +44,9 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	if (rc)
 		return rc;
 	r = rules_of(b->p, to);
-	if (r->direct)
-		to->writes = 0;
 	if (!r->stateless)
 		to->traits |= SN_OP_OWN_SHARD;
-	return 0;
+	return r->direct ? decode_direct(b, to, r) : 0;
 }
 
 static int decode_back(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_continuation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "sn_program_build.h"
+#include "sn_tag.h"
+
+#define WRITABLE                                                                                       \
+	(1u << SN_VLAN | 1u << SN_SRC | 1u << SN_DST | 1u << SN_DSCP | 1u << SN_TTL | 1u << SN_SPORT | \
+	 1u << SN_DPORT)
+
+typedef Sinter__Program__V1__Stop stop_msg;
+
+/* ---- built ---- */
+
+/* An array of n elements with room for one more: doubled whenever their number is a power of two. */
+static void *grown(void *array, uint32_t n, size_t size)
+{
+	return n & (n - 1) ? array : realloc(array, (n ? 2 * (size_t)n : 1) * size);
+}
+
+static int check_side(struct sn_builder *b, const char *field, uint32_t iface)
+{
+	if (sn_build_index(b, field, iface, b->p->n_interfaces))
+		return -EINVAL;
+	if (!b->p->interfaces[iface].wire)
+		return sn_build_fail(b, "%s is %u (%.64s), want a wire", field, iface,
+				     b->p->interfaces[iface].name);
+	return 0;
+}
+
+static int check_stop(struct sn_builder *b, const stop_msg *from)
+{
+	if (check_side(b, "stop.out", from->out) || check_side(b, "stop.back", from->back))
+		return -EINVAL;
+	if (from->back == from->out)
+		return sn_build_fail(b, "stop.back is stop.out, want the other side");
+	if (sn_build_index(b, "stop.segment", from->segment, b->msg->n_segments))
+		return -EINVAL;
+	if (from->writes & ~WRITABLE)
+		return sn_build_fail(b, "stop.writes is %#x, want fields that can be written", from->writes);
+	return 0;
+}
+
+static bool is_same(const struct sn_stop *s, const stop_msg *m)
+{
+	return s->out == m->out && s->back == m->back && s->segment == m->segment && s->writes == m->writes;
+}
+
+int sn_build_stop(struct sn_builder *b, const stop_msg *from, uint32_t *index)
+{
+	struct sn_program *p = b->p;
+	struct sn_stop *stops;
+
+	if (check_stop(b, from))
+		return -EINVAL;
+	for (*index = 0; *index < p->n_stops; ++*index)
+		if (is_same(&p->stops[*index], from))
+			return 0;
+	stops = grown(p->stops, p->n_stops, sizeof(*stops));
+	if (!stops)
+		return sn_build_no_memory(b);
+	p->stops = stops;
+	stops[p->n_stops++] = (struct sn_stop){from->out, from->back, from->segment, (uint16_t)from->writes};
+	return 0;
+}
+
+int sn_build_hop(struct sn_builder *b, uint32_t hop)
+{
+	struct sn_program *p = b->p;
+	uint32_t *hops = grown(p->hops, p->n_hops, sizeof(*hops));
+
+	if (!hops)
+		return sn_build_no_memory(b);
+	p->hops = hops;
+	hops[p->n_hops++] = hop;
+	return 0;
+}
+
+static int compare_hops(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sort_hops(struct sn_program *p)
+{
+	uint32_t n = 0;
+
+	qsort(p->hops, p->n_hops, sizeof(*p->hops), compare_hops);
+	for (uint32_t i = 0; i < p->n_hops; i++)
+		if (i == 0 || p->hops[i] != p->hops[n - 1])
+			p->hops[n++] = p->hops[i];
+	p->n_hops = n;
+}
+
+/* Frames of the program before are still on their way, so theirs is another one. 0 is left out: addresses
+ * that people give to their devices begin with it. */
+static int draw_nonce(struct sn_builder *b)
+{
+	uint16_t *nonce = &b->p->nonce;
+
+	do {
+		if (getrandom(nonce, sizeof(*nonce), 0) != sizeof(*nonce))
+			return sn_build_fail(b, "no random number: %s", strerror(errno));
+	} while (!*nonce || (b->like && *nonce == b->like->nonce));
+	return 0;
+}
+
+int sn_build_continuations(struct sn_builder *b)
+{
+	struct sn_program *p = b->p;
+
+	if (!p->n_stops) {
+		free(p->hops);
+		p->hops = NULL;
+		p->n_hops = 0;
+		return 0;
+	}
+	if (sn_build_hop(b, 0))
+		return -ENOMEM;
+	sort_hops(p);
+	sn_build_at(b, "program");
+	if ((uint64_t)p->n_stops * p->n_hops > SN_CONTINUATIONS_MAX ||
+	    p->n_stops * p->n_hops * p->n_interfaces > SN_CONTINUATIONS_MAX)
+		return sn_build_fail(b,
+				     "there are %u stops, %u next hops and %u interfaces, want at most %u of "
+				     "their products",
+				     p->n_stops, p->n_hops, p->n_interfaces, SN_CONTINUATIONS_MAX);
+	return draw_nonce(b);
+}
+
+/* ---- used ---- */
+
+/* The place of a next hop; SN_NO_INDEX: it has none. */
+static uint32_t place_of(const struct sn_program *p, uint32_t hop)
+{
+	uint32_t lo = 0, hi = p->n_hops;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (p->hops[mid] < hop)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < p->n_hops && p->hops[lo] == hop ? lo : SN_NO_INDEX;
+}
+
+uint32_t sn_continuation_of(const struct sn_program *p, uint32_t stop, uint32_t next_hop, uint32_t entry)
+{
+	uint32_t hop = place_of(p, next_hop);
+
+	return hop == SN_NO_INDEX ? SN_NO_INDEX : (stop * p->n_hops + hop) * p->n_interfaces + entry;
+}
+
+bool sn_continuation_find(const struct sn_program *p, uint32_t iface, const uint8_t mac[6],
+			  struct sn_continuation *to)
+{
+	const struct sn_stop *stop;
+	struct sn_tag tag;
+	uint32_t rest;
+
+	if (!sn_tag_read(mac, &tag) || tag.nonce != p->nonce ||
+	    tag.continuation >= p->n_stops * p->n_hops * p->n_interfaces)
+		return false;
+	rest = tag.continuation / p->n_interfaces;
+	stop = &p->stops[rest / p->n_hops];
+	*to = (struct sn_continuation){stop->segment, p->hops[rest % p->n_hops],
+				       (uint8_t)(tag.continuation % p->n_interfaces)};
+	return stop->back == iface;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_CONTINUATION_H
+#define SN_CONTINUATION_H
+
+/*
+ * Packets that come back from a stop go on by a continuation: the stop, the next hop that they had noted, and
+ * the interface by which they had come. All that there can be are known when a program is built, so a frame
+ * has but a number (sn_tag.h).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_program.h"
+
+struct sn_continuation {
+	uint32_t segment;
+	uint32_t next_hop; /* 0: none noted */
+	uint8_t entry;	   /* interface */
+};
+
+/* The number of one. SN_NO_INDEX: no operation of the program notes the next hop. */
+uint32_t sn_continuation_of(const struct sn_program *p, uint32_t stop, uint32_t next_hop, uint32_t entry);
+
+/* That of a frame which came by an interface, by its source address. False: it has none, or one of another
+ * program or of another stop's side. */
+bool sn_continuation_find(const struct sn_program *p, uint32_t iface, const uint8_t mac[6],
+			  struct sn_continuation *to);
+
+#endif /* SN_CONTINUATION_H */
