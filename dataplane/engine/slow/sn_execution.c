@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Acts of operations on a packet, beside those on its state. */
 
+#include "sn_continuation.h"
 #include "sn_icmp.h"
 #include "sn_output.h"
 #include "sn_rewrite.h"
 #include "sn_slow.h"
+#include "sn_tag.h"
 
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
 				    struct sn_entry *entry)
@@ -159,5 +161,37 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	n->used = x->now;
 	sn_write_l2(rte_pktmbuf_mtod(p->m, uint8_t *), n);
 	sn_output_send(slow->env, iface, p->m);
+	return sn_done();
+}
+
+/* To the port by which the frame comes back, which takes no others, and from its continuation. */
+static void address(const struct sn_env *env, struct rte_mbuf *m, uint32_t back, uint32_t continuation)
+{
+	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
+
+	memcpy(f, &env->addresses.macs[back], 6);
+	sn_tag_write(f + 6,
+		     (struct sn_tag){.nonce = env->program->nonce, .shard = 0, .continuation = continuation});
+}
+
+struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop)
+{
+	const struct sn_stop *s = &x->program->stops[stop];
+	uint32_t continuation = sn_continuation_of(x->program, stop, p->next_hop, p->iface);
+
+	x->keep = false;
+	if (x->warm_up)
+		return sn_done();
+	/* Also with DF: a wire is within the chain, and its MTU is none of the path that the sender would
+	 * learn. */
+	if (p->ip_len > x->program->interfaces[s->out].mtu)
+		return sn_drop(SN_REASON_TOO_BIG);
+	if (unlikely(continuation == SN_NO_INDEX))
+		return sn_drop(SN_REASON_NO_NEXT_HOP);
+	sn_journal_commit(x);
+	if (!sn_rewrite(p))
+		return sn_drop(SN_REASON_NO_MEMORY);
+	address(x->slow->env, p->m, s->back, continuation);
+	sn_output_send(x->slow->env, (uint16_t)s->out, p->m);
 	return sn_done();
 }

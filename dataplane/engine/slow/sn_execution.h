@@ -148,6 +148,9 @@ void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p);
 /* The packet leaves by an interface, to its next hop; or is answered by it. */
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
 
+/* The packet leaves for one of the program's stops. */
+struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop);
+
 /* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
 struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
 

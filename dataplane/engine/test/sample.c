@@ -274,6 +274,72 @@ void sn_sample_vlan(struct sn_arena *arena, program_msg *program, uint16_t vlan)
 		add_vlan(arena, program->interfaces[i], vlan);
 }
 
+/* An array that has room for one element more. */
+static void *longer(struct sn_arena *arena, const void *from, size_t n, size_t size)
+{
+	void *to = sn_arena_alloc(arena, (n + 1) * size);
+
+	assert(to != NULL);
+	return n ? memcpy(to, from, n * size) : to;
+}
+
+op_msg *sn_sample_op(struct sn_arena *arena, leg_msg *leg, Sinter__Program__V1__Op__OpCase op_case)
+{
+	op_msg *op = NEW(arena, op);
+
+	op->op_case = op_case;
+	leg->ops = longer(arena, leg->ops, leg->n_ops, sizeof(op));
+	leg->ops[leg->n_ops++] = op;
+	return op;
+}
+
+static uint32_t add_segment(struct sn_arena *arena, program_msg *program, const char *name, leg_msg *only)
+{
+	program->segments = longer(arena, program->segments, program->n_segments, sizeof(*program->segments));
+	program->segments[program->n_segments] = segment(arena, name, constant(arena, 0), class(arena, only));
+	return (uint32_t)program->n_segments++;
+}
+
+static void add_wire(struct sn_arena *arena, program_msg *program, const char *name, uint32_t address,
+		     uint32_t segment)
+{
+	interface_msg *wire = interface(arena, name, address, segment, 0);
+
+	wire->n_neighbors = 0;
+	wire->wire = true;
+	program->interfaces =
+		longer(arena, program->interfaces, program->n_interfaces, sizeof(*program->interfaces));
+	program->interfaces[program->n_interfaces++] = wire;
+}
+
+static void add_wires(struct sn_arena *arena, program_msg *program)
+{
+	leg_msg *drop = leg(arena, SINTER__PROGRAM__V1__LEG__OUTCOME_DROP, 0);
+	uint32_t segment = add_segment(arena, program, "wires", drop);
+
+	drop->drop->reason_case = SINTER__PROGRAM__V1__DROP__REASON_BUILTIN;
+	drop->drop->builtin = SINTER__PROGRAM__V1__DROP_REASON__DROP_LOCAL;
+	add_wire(arena, program, "out", SN_SAMPLE_OUT, segment);
+	add_wire(arena, program, "back", SN_SAMPLE_BACK, segment);
+}
+
+Sinter__Program__V1__Stop *sn_sample_stop(struct sn_arena *arena, program_msg *program, leg_msg *leg)
+{
+	Sinter__Program__V1__Stop *stop = NEW(arena, stop);
+	leg_msg *behind = NEW(arena, leg);
+
+	if (!program->interfaces[program->n_interfaces - 1]->wire)
+		add_wires(arena, program);
+	*behind = *leg;
+	behind->n_ops = behind->n_counters = 0;
+	stop->out = (uint32_t)program->n_interfaces - 2;
+	stop->back = stop->out + 1;
+	stop->segment = add_segment(arena, program, "behind", behind);
+	leg->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_STOP;
+	leg->stop = stop;
+	return stop;
+}
+
 size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAMPLE_FRAME])
 {
 	struct rte_ether_hdr *ether = (struct rte_ether_hdr *)frame;

@@ -22,6 +22,8 @@
 #define SN_SAMPLE_GATEWAY 0xc0000202u /* a static neighbour of "outside" */
 #define SN_SAMPLE_POOL	  0xc000020au
 #define SN_SAMPLE_REMOTE  0xc6336401u /* 198.51.100.1 */
+#define SN_SAMPLE_OUT	  0x0a010001u /* 10.1.0.1/24, of a wire */
+#define SN_SAMPLE_BACK	  0x0a020001u /* 10.2.0.1/24, of the other */
 
 /*
  * inside - router - NAPT - outside, as the synthesizer would write it: the TTL
@@ -34,6 +36,18 @@ void sn_sample_hosts(struct sn_arena *arena, Sinter__Program__V1__Program *napt,
 
 /* Stateless: what comes in by one interface leaves by the other. Interfaces "a" and "b". */
 Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
+
+/*
+ * A program's leg gets a stop before its outcome, which is that of a new segment's only class then: the
+ * message of the stop is returned. The first one adds the wires: the next two interfaces, "out" and "back",
+ * and a segment that drops as "local" what comes in by them.
+ */
+Sinter__Program__V1__Stop *sn_sample_stop(struct sn_arena *arena, Sinter__Program__V1__Program *program,
+					  Sinter__Program__V1__Leg *leg);
+
+/* An operation more at the end of a leg's. */
+Sinter__Program__V1__Op *sn_sample_op(struct sn_arena *arena, Sinter__Program__V1__Leg *leg,
+				      Sinter__Program__V1__Op__OpCase op_case);
 
 /* A new message of a protobuf-c type. */
 void *sn_sample_message(struct sn_arena *arena, const ProtobufCMessageDescriptor *descriptor);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "sn_continuation.h"
+#include "sn_program.h"
+#include "sn_tag.h"
+
+typedef Sinter__Program__V1__Program program_msg;
+typedef Sinter__Program__V1__Leg leg_msg;
+
+#define OUT  2 /* the wires */
+#define BACK 3
+
+static struct sn_arena arena;
+static const uint16_t *random_numbers; /* to be drawn next */
+static uint32_t n_random;
+static bool no_random;
+
+/* In the place of libc's. */
+ssize_t getrandom(void *to, size_t len, unsigned int flags)
+{
+	static uint16_t number;
+
+	(void)flags;
+	if (no_random) {
+		errno = ENOSYS;
+		return -1;
+	}
+	assert_int_equal(len, sizeof(number));
+	number = n_random > 0 ? *random_numbers++ : (uint16_t)(number + 1);
+	n_random -= n_random > 0;
+	memcpy(to, &number, len);
+	return (ssize_t)len;
+}
+
+static int open_arena(void **state)
+{
+	(void)state;
+	sn_arena_init(&arena);
+	return 0;
+}
+
+static int close_arena(void **state)
+{
+	(void)state;
+	sn_arena_free(&arena);
+	return 0;
+}
+
+static leg_msg *leg_of(program_msg *m, uint32_t segment)
+{
+	return m->segments[segment]->classes[0]->legs[0];
+}
+
+/* Packets of both interfaces make a stop. */
+static program_msg *stops(void)
+{
+	program_msg *m = sn_sample_wire(&arena);
+
+	sn_sample_stop(&arena, m, leg_of(m, 0));
+	sn_sample_stop(&arena, m, leg_of(m, 1));
+	return m;
+}
+
+static void note_hop(program_msg *m, uint32_t segment, uint32_t hop)
+{
+	sn_sample_op(&arena, leg_of(m, segment), SINTER__PROGRAM__V1__OP__OP_NEXT_HOP)->next_hop = hop;
+}
+
+static struct sn_program *create(const program_msg *m, const struct sn_program *like)
+{
+	struct sn_error err = {0};
+	struct sn_program *p = sn_program_create(m, like, &err);
+
+	if (!p)
+		fail_msg("%s", err.text);
+	return p;
+}
+
+/* ---- wrong ones ---- */
+
+/* A fault, and the message that names it. */
+struct wrong {
+	void (*spoil)(program_msg *m);
+	const char *says;
+};
+
+static void out_index(program_msg *m)
+{
+	leg_of(m, 0)->stop->out = 4;
+}
+
+static void back_index(program_msg *m)
+{
+	leg_of(m, 0)->stop->back = 4;
+}
+
+static void segment_index(program_msg *m)
+{
+	leg_of(m, 0)->stop->segment = 5;
+}
+
+static void out_no_wire(program_msg *m)
+{
+	leg_of(m, 0)->stop->out = 0;
+}
+
+static void back_no_wire(program_msg *m)
+{
+	leg_of(m, 0)->stop->back = 1;
+}
+
+static void one_side(program_msg *m)
+{
+	leg_of(m, 0)->stop->back = OUT;
+}
+
+static void writes_proto(program_msg *m)
+{
+	leg_of(m, 0)->stop->writes = 1u << SN_SRC | 1u << SN_PROTO;
+}
+
+static void writes_beyond(program_msg *m)
+{
+	leg_of(m, 0)->stop->writes = 1u << 16;
+}
+
+static void output(program_msg *m)
+{
+	leg_of(m, 3)->output = OUT; /* behind the stop of segment 0 */
+}
+
+static void gateway(program_msg *m)
+{
+	m->interfaces[OUT]->gateway = SN_SAMPLE_OUT + 1;
+}
+
+static void neighbors(program_msg *m)
+{
+	m->interfaces[OUT]->n_neighbors = 1;
+}
+
+static void proxy(program_msg *m)
+{
+	static uint32_t address = SN_SAMPLE_OUT + 1;
+
+	m->interfaces[BACK]->n_proxy = 1;
+	m->interfaces[BACK]->proxy = &address;
+}
+
+static void refused(program_msg *m)
+{
+	static Sinter__Program__V1__RefusedSources r = SINTER__PROGRAM__V1__REFUSED_SOURCES__INIT;
+	static Sinter__Program__V1__RefusedSources *list[] = {&r};
+
+	r.reason = SINTER__PROGRAM__V1__DROP_REASON__DROP_OWN_SOURCE;
+	m->interfaces[BACK]->n_refused = 1;
+	m->interfaces[BACK]->refused = list;
+}
+
+static void vlans(program_msg *m)
+{
+	static uint32_t vlan = 5;
+
+	m->interfaces[BACK]->n_vlans = 1;
+	m->interfaces[BACK]->vlans = &vlan;
+}
+
+static void level_cycle(program_msg *m)
+{
+	leg_of(m, 0)->stop->segment = 0;
+}
+
+/* 2 stops and 4 interfaces. */
+static void products(program_msg *m)
+{
+	for (uint32_t hop = 1; hop <= SN_CONTINUATIONS_MAX / 8; hop++) {
+		uint32_t segment = (hop - 1) / 256; /* a leg has so many operations at most */
+		leg_msg *leg = m->segments[0]->classes[0]->legs[0];
+
+		if (segment == m->segments[0]->classes[0]->n_legs) {
+			leg_msg **legs = sn_arena_alloc(&arena, (segment + 1) * sizeof(*legs));
+
+			memcpy(legs, m->segments[0]->classes[0]->legs, segment * sizeof(*legs));
+			legs[segment] = sn_arena_alloc(&arena, sizeof(**legs));
+			*legs[segment] = *leg;
+			legs[segment]->n_ops = 0;
+			m->segments[0]->classes[0]->legs = legs;
+			m->segments[0]->classes[0]->n_legs++;
+		}
+		leg = m->segments[0]->classes[0]->legs[segment];
+		sn_sample_op(&arena, leg, SINTER__PROGRAM__V1__OP__OP_NEXT_HOP)->next_hop = hop;
+	}
+}
+
+static const struct wrong wrongs[] = {
+	{out_index, "segments[0] (from-a): classes[0].legs[0]: stop.out is 4, but there are only 4"},
+	{back_index, "stop.back is 4, but there are only 4"},
+	{segment_index, "stop.segment is 5, but there are only 5"},
+	{out_no_wire, "stop.out is 0 (a), want a wire"},
+	{back_no_wire, "stop.back is 1 (b), want a wire"},
+	{one_side, "stop.back is stop.out, want the other side"},
+	{writes_proto, "stop.writes is 0xa, want fields that can be written"},
+	{writes_beyond, "stop.writes is 0x10000, want fields that can be written"},
+	{output, "output is 2 (out), a wire: packets leave by it for its stop alone"},
+	{gateway, "interfaces[2] (out): is a wire, and has a gateway: want none"},
+	{neighbors, "is a wire, and has neighbors: want none"},
+	{proxy, "is a wire, and has proxy: want none"},
+	{refused, "is a wire, and has refused: want none"},
+	{vlans, "is a wire, and has vlans: want none"},
+	{level_cycle, "segments[0] (from-a): leads back to itself by itself, and the TTL is not lowered"},
+	{products,
+	 "program: there are 2 stops, 16385 next hops and 4 interfaces, want at most 131072 of their "
+	 "products"},
+};
+
+static void a_wrong_stop_is_refused_with_what_is_wrong_and_what_is_right(void **state)
+{
+	(void)state;
+	sn_program_free(create(stops(), NULL));
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
+		program_msg *m = stops();
+		struct sn_error err = {0};
+
+		wrongs[i].spoil(m);
+		if (sn_program_create(m, NULL, &err))
+			fail_msg("accepted, want: %s", wrongs[i].says);
+		if (!strstr(err.text, wrongs[i].says))
+			fail_msg("message is \"%s\", want \"%s\" in it", err.text, wrongs[i].says);
+	}
+}
+
+static void all_fields_that_operations_write_may_be_written_by_a_stop(void **state)
+{
+	program_msg *m = stops();
+	struct sn_program *p;
+
+	(void)state;
+	leg_of(m, 0)->stop->writes = 0x1b7;
+	p = create(m, NULL);
+	assert_int_equal(p->stops[0].writes, 0x1b7);
+	assert_int_equal(p->ops[0].writes, 0x1b7);
+	sn_program_free(p);
+}
+
+static void a_wire_has_all_vlans(void **state)
+{
+	struct sn_program *p = create(stops(), NULL);
+
+	(void)state;
+	for (uint16_t vlan = 0; vlan <= SN_VLAN_ABSENT; vlan++)
+		assert_int_equal(sn_vlans_have(p->interfaces[OUT].vlans, vlan), vlan != 0 && vlan != 4095);
+	sn_program_free(p);
+}
+
+/* ---- numbers ---- */
+
+/* Whether a frame that comes by an interface with such a tag goes on; where to. */
+static bool found(const struct sn_program *p, uint32_t iface, uint16_t nonce, uint32_t number,
+		  struct sn_continuation *to)
+{
+	uint8_t mac[6];
+
+	sn_tag_write(mac, (struct sn_tag){.nonce = nonce, .continuation = number});
+	return sn_continuation_find(p, iface, mac, to);
+}
+
+static void equal_stops_are_one(void **state)
+{
+	program_msg *m = stops();
+	struct sn_program *p;
+
+	(void)state;
+	*leg_of(m, 1)->stop = *leg_of(m, 0)->stop;
+	p = create(m, NULL);
+	assert_int_equal(p->n_stops, 1);
+	sn_program_free(p);
+	leg_of(m, 1)->stop->writes = 1u << SN_DSCP;
+	p = create(m, NULL);
+	assert_int_equal(p->n_stops, 2);
+	sn_program_free(p);
+}
+
+static void next_hops_are_sorted_and_each_is_there_once(void **state)
+{
+	static const uint32_t notes[] = {7, 9, 7, 0, 3, 9}, want[] = {0, 3, 7, 9};
+	program_msg *m = stops();
+	struct sn_program *p;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		note_hop(m, i % 2, notes[i]);
+	p = create(m, NULL);
+	assert_int_equal(p->n_hops, 4);
+	assert_memory_equal(p->hops, want, sizeof(want));
+	assert_int_equal(sn_continuation_of(p, 0, 8, 0), SN_NO_INDEX);
+	assert_int_equal(sn_continuation_of(p, 0, 10, 0), SN_NO_INDEX);
+	sn_program_free(p);
+}
+
+static void a_program_without_stops_has_no_continuations(void **state)
+{
+	program_msg *m = sn_sample_wire(&arena);
+	struct sn_continuation to;
+	struct sn_program *p;
+
+	(void)state;
+	note_hop(m, 0, 7);
+	p = create(m, NULL);
+	assert_int_equal(p->n_hops, 0);
+	assert_null(p->hops);
+	assert_false(found(p, 0, p->nonce, 0, &to));
+	sn_program_free(p);
+}
+
+static void each_continuation_has_a_number_of_its_own(void **state)
+{
+	bool seen[2 * 3 * 4] = {false};
+	program_msg *m = stops();
+	struct sn_program *p;
+
+	(void)state;
+	note_hop(m, 0, SN_SAMPLE_HOST);
+	note_hop(m, 0, SN_SAMPLE_GATEWAY);
+	p = create(m, NULL);
+	assert_int_equal(p->n_stops * p->n_hops * p->n_interfaces, 24);
+	for (uint32_t i = 0; i < 24; i++) {
+		uint32_t stop = i / 12, hop = p->hops[i / 4 % 3], entry = i % 4;
+		uint32_t number = sn_continuation_of(p, stop, hop, entry);
+		struct sn_continuation to;
+
+		assert_true(number < 24 && !seen[number]);
+		seen[number] = true;
+		assert_true(found(p, BACK, p->nonce, number, &to));
+		assert_int_equal(to.segment, p->stops[stop].segment);
+		assert_int_equal(to.next_hop, hop);
+		assert_int_equal(to.entry, entry);
+	}
+	assert_int_not_equal(p->stops[0].segment, p->stops[1].segment);
+	sn_program_free(p);
+}
+
+static void other_frames_have_no_continuation(void **state)
+{
+	struct sn_program *p = create(stops(), NULL);
+	uint8_t mac[6] = {0x06, (uint8_t)(p->nonce >> 8), (uint8_t)p->nonce, 0, 0, 0};
+	struct sn_continuation to;
+
+	(void)state;
+	assert_true(found(p, BACK, p->nonce, 7, &to));
+	assert_false(found(p, BACK, p->nonce, 8, &to)); /* 2 stops, no next hop, 4 interfaces */
+	assert_false(found(p, BACK, p->nonce, SN_CONTINUATIONS_MAX - 1, &to));
+	assert_false(found(p, BACK, p->nonce ^ 1, 7, &to));
+	assert_false(found(p, OUT, p->nonce, 7, &to));
+	assert_false(found(p, 0, p->nonce, 7, &to));
+	assert_false(sn_continuation_find(p, BACK, mac, &to));
+	mac[0] = 0x02;
+	assert_true(sn_continuation_find(p, BACK, mac, &to));
+	sn_program_free(p);
+}
+
+static void a_nonce_is_drawn_again_if_it_is_0_or_that_of_the_program_before(void **state)
+{
+	static const uint16_t draws[] = {0, 0x1234, 0x1234, 0, 0x4321};
+	program_msg *m = stops();
+	struct sn_program *p, *next;
+
+	(void)state;
+	random_numbers = draws;
+	n_random = 5;
+	p = create(m, NULL);
+	assert_int_equal(p->nonce, 0x1234);
+	next = create(m, p);
+	assert_int_equal(next->nonce, 0x4321);
+	assert_int_equal(n_random, 0);
+	sn_program_free(p);
+	sn_program_free(next);
+}
+
+static void without_a_nonce_there_is_no_program(void **state)
+{
+	struct sn_error err = {0};
+
+	(void)state;
+	no_random = true;
+	assert_null(sn_program_create(stops(), NULL, &err));
+	no_random = false;
+	assert_string_equal(err.text, "program: no random number: Function not implemented");
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, open_arena, close_arena)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_wrong_stop_is_refused_with_what_is_wrong_and_what_is_right),
+		TEST(all_fields_that_operations_write_may_be_written_by_a_stop),
+		TEST(a_wire_has_all_vlans),
+		TEST(equal_stops_are_one),
+		TEST(next_hops_are_sorted_and_each_is_there_once),
+		TEST(a_program_without_stops_has_no_continuations),
+		TEST(each_continuation_has_a_number_of_its_own),
+		TEST(other_frames_have_no_continuation),
+		TEST(a_nonce_is_drawn_again_if_it_is_0_or_that_of_the_program_before),
+		TEST(without_a_nonce_there_is_no_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
