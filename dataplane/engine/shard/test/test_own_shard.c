@@ -407,6 +407,59 @@ static void a_mark_that_decides_about_state_cannot(void **state)
 	assert_true(unpartitioned());
 }
 
+/* The first interface's packets are answered; the answers' segment gives them two sources, and asks for the
+ * state of both. */
+static void answer_all(void)
+{
+	const Sinter__Program__V1__Program *napt = sn_sample_napt(&world.arena);
+	Sinter__Program__V1__Leg *leg = world.msg->segments[0]->classes[0]->legs[0];
+
+	world.msg->generators = napt->generators;
+	world.msg->n_generators = 1;
+	world.msg->generators[0]->segment = 1;
+	leg->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_GENERATOR;
+	leg->generator = 0;
+	world.msg->interfaces[1]->segment = 0;
+	append(1, WIRE);
+	append_set(1, SINTER__PROGRAM__V1__FIELD__SRC, SN_SAMPLE_POOL);
+	append(1, WIRE);
+}
+
+/* It needs the state as any packet then: it comes back, and nobody made it there. */
+static void an_answer_is_none_behind_a_stop(void **state)
+{
+	Sinter__Program__V1__Leg *leg;
+
+	(void)state;
+	answer_all();
+	assert_false(unpartitioned());
+	leg = world.msg->segments[1]->classes[0]->legs[0];
+	sn_sample_stop(&world.arena, world.msg, leg);
+	assert_false(unpartitioned());
+	*world.msg->segments[leg->stop->segment]->classes[0]->legs[0] =
+		(Sinter__Program__V1__Leg){.base = leg->base,
+					   .n_ops = leg->n_ops,
+					   .ops = leg->ops,
+					   .outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_OUTPUT};
+	leg->n_ops = 0;
+	assert_true(unpartitioned());
+}
+
+static void a_source_that_a_stop_may_write_tells_no_shard_behind_it(void **state)
+{
+	Sinter__Program__V1__Leg *leg = world.msg->segments[0]->classes[0]->legs[0];
+	Sinter__Program__V1__Stop *stop;
+
+	(void)state;
+	append(0, WIRE);
+	stop = sn_sample_stop(&world.arena, world.msg, leg);
+	append(stop->segment, WIRE);
+	stop->writes = 1u << SN_DST | 1u << SN_TTL;
+	assert_false(unpartitioned());
+	stop->writes = 1u << SN_SRC;
+	assert_true(unpartitioned());
+}
+
 #define WIRE_TEST(test) cmocka_unit_test_setup_teardown(test, open_wire, close_own)
 #define NAPT_TEST(test) cmocka_unit_test_setup_teardown(test, open_napt, close_own)
 
@@ -423,6 +476,8 @@ int main(void)
 		NAPT_TEST(behind_a_way_back_they_cannot),
 		NAPT_TEST(what_is_discarded_meets_no_flow_s_state),
 		WIRE_TEST(a_mark_that_decides_about_state_cannot),
+		WIRE_TEST(an_answer_is_none_behind_a_stop),
+		WIRE_TEST(a_source_that_a_stop_may_write_tells_no_shard_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, start_threadless, stop_eal);

@@ -416,6 +416,43 @@ static Sinter__Program__V1__Program *with_two_backends(struct sn_arena *arena)
 	return msg;
 }
 
+/* Packets go on to them behind a stop. */
+static void backends_are_next_hops_if_it_is_direct(void **state)
+{
+	static const uint32_t want[] = {0, SERVER, SERVER + 1};
+
+	(void)state;
+	for (int direct = 0; direct < 2; direct++) {
+		Sinter__Program__V1__Backend two[2], *list[] = {&two[0], &two[1]};
+		Sinter__Program__V1__Program *msg;
+		Sinter__Program__V1__Leg *leg;
+		struct sn_error err = {0};
+		struct sn_program *p;
+		struct sn_arena arena;
+
+		sn_arena_init(&arena);
+		msg = balanced(&arena);
+		for (uint32_t i = 0; i < 2; i++) {
+			sinter__program__v1__backend__init(&two[i]);
+			two[i].address = SERVER + i;
+			two[i].weight = i;
+		}
+		msg->tables[0]->balancer->direct = direct;
+		msg->tables[0]->balancer->backends = list;
+		msg->tables[0]->balancer->n_backends = 2;
+		leg = msg->segments[0]->classes[0]->legs[0];
+		sn_sample_op(&arena, leg, SINTER__PROGRAM__V1__OP__OP_BALANCE)->balance = 0;
+		sn_sample_stop(&arena, msg, leg);
+		p = sn_program_create(msg, NULL, &err);
+		if (!p)
+			fail_msg("%s", err.text);
+		assert_int_equal(p->n_hops, direct ? 3 : 1);
+		assert_memory_equal(p->hops, want, p->n_hops * sizeof(*want));
+		sn_program_free(p);
+		sn_arena_free(&arena);
+	}
+}
+
 static void what_is_said_of_backends_is_kept_and_changes_programs(void **state)
 {
 	Sinter__Program__V1__BackendState of = SINTER__PROGRAM__V1__BACKEND_STATE__INIT, *list[] = {&of};
@@ -473,6 +510,7 @@ int main(void)
 		cmocka_unit_test(two_services_have_one_backend_if_it_is_direct),
 		cmocka_unit_test(an_expired_session_is_in_no_ones_way),
 		cmocka_unit_test(a_backend_that_is_down_is_not_listed),
+		cmocka_unit_test(backends_are_next_hops_if_it_is_direct),
 		cmocka_unit_test(what_is_said_of_backends_is_kept_and_changes_programs),
 	};
 
