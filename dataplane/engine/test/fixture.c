@@ -296,6 +296,17 @@ void send_packet(struct fixture *f, const struct packet *p)
 	send_burst(f, p, 1);
 }
 
+void send_back(struct fixture *f, uint16_t iface)
+{
+	uint32_t n = f->n_out;
+	struct rte_mbuf *m[EVENTS_MAX];
+
+	forget(f);
+	for (uint32_t i = 0; i < n; i++)
+		m[i] = buffer(f, f->out[i].data, f->out[i].len);
+	sn_worker_burst(f->worker, iface, m, (uint16_t)n, f->now);
+}
+
 void tick(struct fixture *f, uint64_t by)
 {
 	forget(f);

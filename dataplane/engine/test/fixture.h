@@ -98,6 +98,9 @@ void send_frame(struct fixture *f, uint16_t iface, const uint8_t *frame, uint32_
 void send_packet(struct fixture *f, const struct packet *p);
 void send_burst(struct fixture *f, const struct packet *p, uint32_t n);
 
+/* The frames that came out last come in as one burst, in their order. */
+void send_back(struct fixture *f, uint16_t iface);
+
 /* Time passes; what came out before is forgotten. */
 void tick(struct fixture *f, uint64_t by);
 

@@ -34,13 +34,15 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 		sn_output_drop(&w->fast.env, p->m, SN_REASON_HANDOVER_FULL);
 }
 
-/* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
+/* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. No
+ * peer is on a wire, and its frames would lose how they go on. */
 static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 {
 	struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
 	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
 	uint16_t port = w->fast.env.addresses.ports[p->iface];
-	uint64_t to = sn_peers_way(w->peers, shard, port);
+	uint64_t to =
+		w->fast.env.program->interfaces[p->iface].wire ? 0 : sn_peers_way(w->peers, shard, port);
 
 	if (to != 0 && !sn_peers_sent(w->peers, port, sn_mac_number(frame + 6))) {
 		memcpy(frame, &to, 6);

@@ -2,7 +2,9 @@
 #include <rte_cycles.h>
 
 #include "sn_classes.h"
+#include "sn_continuation.h"
 #include "sn_devices.h"
+#include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_share.h"
 #include "sn_fast_ways.h"
@@ -378,12 +380,153 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	count_burst(w, n, cycles);
 }
 
+/* ---- from stops ---- */
+
+/* Packets that come back are as they were, as far as the frame does not tell. */
+static void take_up(struct sn_worker *w, uint32_t n, const struct sn_continuation *on)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
+
+		if (unlikely(p->reason))
+			continue;
+		p->iface = on->entry;
+		p->next_hop = on->next_hop;
+	}
+}
+
+/* Finds classes and shards where the packets go on; as of burst(), but that none of them is decided yet. */
+static uint32_t find_on(struct sn_worker *w, uint32_t segment, uint32_t n)
+{
+	w->fast.env.burst.by_path = false;
+	w->fast.env.burst.known = w->fast.env.burst.hinted = 0;
+	sn_classes_find(&w->fast.env, &w->fast.env.program->segments[segment], n);
+	w->handing.gone = 0;
+	w->handing.handed = 0;
+	if (likely(!w->dispatching))
+		return 0;
+	memset(w->handing.shards, SN_PKT_NO_SHARD, sizeof(w->handing.shards));
+	sn_hand_over_find(w, segment, n);
+	return sn_hand_over_weight(w, n);
+}
+
+/* A packet, in its turn. */
+static void go_on(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	struct sn_pkt *p = &w->fast.env.burst.pkts[i];
+
+	if (unlikely(p->reason)) {
+		refuse(w, p, now);
+	} else if (is_handed(w, i)) {
+		/* By the wire, where the other worker finds the same continuation. */
+		p->iface = (uint8_t)w->fast.env.burst.iface;
+		sn_hand_over(w, i);
+	} else {
+		sn_exec(&w->fast.slow, p, segment, w->fast.env.burst.classes[i], NULL, now);
+	}
+}
+
+static void go_on_traced(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	sn_trace_turn(w->fast.env.trace, i);
+	go_on(w, i, segment, now);
+	if (w->dispatching && w->handing.shards[i] != SN_PKT_NO_SHARD)
+		sn_trace_shard(w->fast.env.trace, w->handing.shards[i]);
+	if (is_handed(w, i))
+		sn_trace_handed(w->fast.env.trace);
+	sn_trace_no_turn(w->fast.env.trace);
+}
+
+/* Packets of one continuation, which came by a wire. */
+static void burst_on(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n,
+		     const struct sn_continuation *on, uint64_t now)
+{
+	uint64_t *stages = w->fast.env.stats.stage_cycles, since = rte_rdtsc(), begun = since, handing,
+		 cycles;
+	uint32_t weight;
+
+	take_in(w, iface, frames, n, now);
+	take_up(w, n, on);
+	mark(w, stages, SN_STAGE_PARSE, &since);
+	weight = find_on(w, on->segment, n);
+	handing = rte_rdtsc();
+	mark(w, stages, SN_STAGE_CLASSIFY, &since);
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(w->fast.env.trace))
+			go_on_traced(w, i, on->segment, now);
+		else
+			go_on(w, i, on->segment, now);
+	}
+	mark(w, stages, SN_STAGE_REWRITE, &since);
+	sn_output_flush(&w->fast.env);
+	if (unlikely(w->fast.env.trace))
+		sn_trace_finish(w->fast.env.trace);
+	mark(w, stages, SN_STAGE_SEND, &since);
+
+	cycles = rte_rdtsc() - begun;
+	if (weight > 0)
+		sn_hand_over_count(w, n, weight, handing - begun, cycles - (handing - begun));
+	if (w->dispatching)
+		sn_mailbox_publish(w->mailbox);
+	count_burst(w, n, cycles);
+}
+
+/* The source address of a frame; 0: it is too short to have one. */
+static uint64_t source_of(const struct rte_mbuf *m)
+{
+	return m->data_len < SN_ETHER_LEN ? 0 : sn_mac_number(rte_pktmbuf_mtod_offset(m, const uint8_t *, 6));
+}
+
+/* How many of the frames from the first on have its source. */
+static uint32_t alike(struct rte_mbuf *const *frames, uint32_t n, uint64_t source)
+{
+	uint32_t k = 1;
+
+	while (k < n && k < SN_BURST_MAX && source_of(frames[k]) == source)
+		k++;
+	return k;
+}
+
+/* Any number of frames that came by a wire, in their order. */
+static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
+					 uint32_t n, uint64_t now)
+{
+	struct sn_continuation on;
+	uint32_t copies = 0;
+
+	while (n) {
+		uint64_t source = source_of(*frames);
+		uint32_t part = alike(frames, n, source);
+
+		if (sn_continuation_find(w->fast.env.program, iface, (const uint8_t *)&source, &on))
+			burst_on(w, iface, frames, part, &on, now);
+		else
+			burst(w, iface, frames, part, now);
+		copies += w->copies; /* counted by part */
+		w->copies = 0;
+		frames += part;
+		n -= part;
+	}
+	w->copies = copies;
+}
+
+static inline bool is_wire(const struct sn_worker *w, uint32_t iface)
+{
+	return w->fast.env.program->interfaces[iface].wire;
+}
+
+/* ---- */
+
 void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n, uint64_t now)
 {
 	if (unlikely(!w->fast.env.program || iface >= w->fast.env.program->n_interfaces)) {
 		for (uint16_t i = 0; i < n; i++)
 			sn_output_drop(&w->fast.env, pkts[i], SN_REASON_NONE);
 		sn_output_flush(&w->fast.env);
+		return;
+	}
+	if (unlikely(is_wire(w, iface))) {
+		burst_of_wire(w, iface, pkts, n, now);
 		return;
 	}
 	while (n) {
@@ -406,6 +549,8 @@ void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uin
 		iface = sn_env_iface_of(&w->fast.env, pkts[first]->port);
 		if (iface == SN_NO_INDEX) /* the program was swapped on the way */
 			sn_worker_burst(w, SN_IFACES_MAX, pkts + first, i - first, now);
+		else if (unlikely(is_wire(w, iface)))
+			burst_of_wire(w, iface, pkts + first, i - first, now);
 		else
 			burst(w, iface, pkts + first, i - first, now);
 		w->fast.env.stats.taken += i - first - w->copies;
