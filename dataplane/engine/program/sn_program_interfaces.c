@@ -24,7 +24,7 @@ static int build_vlans(struct sn_builder *b, struct sn_interface *to, const inte
 	to->vlans = sn_build_array(SN_VLAN_ABSENT / 64, sizeof(*to->vlans));
 	if (!to->vlans)
 		return sn_build_no_memory(b);
-	for (uint32_t vlan = 1; vlan <= 4094 && from->wire; vlan++)
+	for (uint32_t vlan = 1; vlan < SN_VLAN_ABSENT && from->wire; vlan++)
 		to->vlans[vlan / 64] |= 1ull << vlan % 64;
 	for (size_t i = 0; i < from->n_vlans; i++) {
 		if (from->vlans[i] < 1 || from->vlans[i] > 4094 ||
