@@ -46,10 +46,13 @@ type Seen struct {
 
 // ProcessAgainst runs one frame and compares what comes out with what an engine did with it. What NAPTs have to choose on the way is
 // what the engine chose, if it may: so later packets meet the same bindings. Where it chose nothing, nothing depends on it (pass.Origin).
-// Frames are compared byte for byte and per interface in order, drop reasons as a multiset. Both the result and what an engine is seen
+// Frames are compared byte for byte and per interface in order, but for the continuations of those that leave for a stop; drop reasons as a multiset. Both the result and what an engine is seen
 // to send may mix interfaces as they like; the result is returned by interface.
 func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (pass.Result, []Mismatch) {
 	seen.Out = byInterface(seen.Out)
+	for i, o := range seen.Out {
+		seen.Out[i].Tagged = o.Interface < len(c.links) && c.links[o.Interface].wire && isTagged(o.Frame)
+	}
 	r := c.runAgainst(now, iface, frame, seen, nil)
 	diff := compare(r.Result, seen.Result)
 	if len(diff) > 0 && c.MayRefuse(seen.Drops) {
@@ -98,14 +101,16 @@ func compare(want, seen pass.Result) []Mismatch {
 	return diff
 }
 
-func sameOut(a, b pass.Out) bool { return a.Interface == b.Interface && bytes.Equal(a.Frame, b.Frame) }
+func sameOut(a, b pass.Out) bool {
+	return a.Interface == b.Interface && a.Tagged == b.Tagged && bytes.Equal(untagged(a), untagged(b))
+}
 
 func sameInAnyOrder(a, b []pass.Out) bool {
 	order := func(x, y pass.Out) int {
 		if x.Interface != y.Interface {
 			return x.Interface - y.Interface
 		}
-		return bytes.Compare(x.Frame, y.Frame)
+		return bytes.Compare(untagged(x), untagged(y))
 	}
 	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order), sameOut)
 }

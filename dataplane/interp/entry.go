@@ -82,7 +82,7 @@ func (l *link) enter(iface int, frame []byte) (*pass.Packet, string) {
 }
 
 // has tells whether frames with the tag, or without one, come in and leave by the interface.
-func (l *link) has(t pass.Tag) bool { return t.TPID == 0 || slices.Contains(l.vlans, t.ID()) }
+func (l *link) has(t pass.Tag) bool { return t.TPID == 0 || l.wire || slices.Contains(l.vlans, t.ID()) }
 
 // checkIP checks an IP packet, perhaps followed by padding. It returns its length. A tiny first fragment passes if it may.
 func checkIP(b []byte, mayBeTiny bool) (total int, reason string) {

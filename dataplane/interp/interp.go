@@ -37,6 +37,7 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
+	away     away // packets at stops
 }
 
 // link is a chain interface made ready.
@@ -51,6 +52,7 @@ type link struct {
 	neighbors map[neighbor]net.HardwareAddr
 	refused   []graph.Refused
 	tiny      bool // first fragments that end within their transport header come in
+	wire      bool // a side of a stop
 	in        int
 	answerTTL byte
 }
@@ -63,12 +65,12 @@ type neighbor struct {
 
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{}
+	c := &Chain{away: away{nonce: firstNonce}}
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: header.Number(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
 			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, tiny: f.TinyFragments, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
-			answerTTL: cmp.Or(f.AnswerTTL, answerTTL),
+			answerTTL: cmp.Or(f.AnswerTTL, answerTTL), wire: f.Wire,
 		}
 		if l.mac == nil && i < len(opts.MACs) {
 			l.mac = opts.MACs[i]
@@ -131,9 +133,11 @@ func (c *Chain) Evict(now time.Duration, b pass.Binding) error {
 }
 
 // Continue is a changed chain with the state of this one, which ends: a NAPT that is in both, by name and as it was, keeps its
-// bindings, and counters keep their values. So an engine goes on that gets another program.
+// bindings, and counters keep their values. What a stop has of the chain before comes in as if nobody knew it. So an engine goes on that gets another
+// program.
 func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	next := New(g, opts)
 	next.Resume(c.Chain)
+	next.away.nonce = c.away.nonce + 1 // packets at stops are classified again when they come back
 	return next
 }

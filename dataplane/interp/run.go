@@ -31,5 +31,9 @@ func (r *run) start(iface int, frame []byte) {
 		r.Drop(reason)
 		return
 	}
-	r.Walk(p, graph.Edge{To: l.in})
+	at := graph.Edge{To: l.in}
+	if o, ok := r.c.away.returned(iface, frame); ok && l.wire {
+		at, p.Entry, p.Via = o.at, o.entry, o.via
+	}
+	r.Walk(p, at)
 }

@@ -42,6 +42,7 @@ func init() {
 			return "via " + rule.Address(o.GetNextHop()).String()
 		},
 		Leaves: func(_ *programpb.Program, x *rule.Exit, o *programpb.Op) { x.Hop, x.Via = true, o.GetNextHop() != 0 },
+		Hops:   func(_ *programpb.Program, o *programpb.Op) []uint32 { return []uint32{o.GetNextHop()} },
 	})
 	rule.RegisterOperation[*programpb.Op_Count](rule.Operation{
 		Kind: rule.Note,

@@ -10,7 +10,7 @@ import (
 func init() {
 	rule.RegisterOutcome[*programpb.Leg_Output](rule.Outcome{
 		Check: func(p *programpb.Program, at string, l *programpb.Leg) error {
-			return rule.Index(at, "output", l.GetOutput(), len(p.GetInterfaces()))
+			return rule.First(rule.Index(at, "output", l.GetOutput(), len(p.GetInterfaces())), noWire(p, at, l.GetOutput()))
 		},
 	})
 	rule.RegisterOutcome[*programpb.Leg_Drop](rule.Outcome{
@@ -29,6 +29,14 @@ func init() {
 	})
 }
 
+// noWire refuses an output to a side of a stop.
+func noWire(p *programpb.Program, at string, output uint32) error {
+	if int(output) >= len(p.GetInterfaces()) || !p.GetInterfaces()[output].GetWire() {
+		return nil
+	}
+	return fmt.Errorf("%s: output is %d (%s), a wire: packets leave by it for its stop alone", at, output, p.GetInterfaces()[output].GetName())
+}
+
 func drop(p *programpb.Program, at string, d *programpb.Drop) error {
 	switch r := d.GetReason().(type) {
 	case *programpb.Drop_Chain:
@@ -40,6 +48,14 @@ func drop(p *programpb.Program, at string, d *programpb.Drop) error {
 		return fmt.Errorf("%s: drop.builtin %d is no drop reason", at, r.Builtin)
 	}
 	return fmt.Errorf("%s: drop has no reason", at)
+}
+
+// OutcomeText says an outcome of a function's own in words: what becomes of the leg's packets.
+func OutcomeText(p *programpb.Program, l *programpb.Leg) string {
+	if known, _ := rule.OutcomeOf(l); known.Text != nil {
+		return known.Text(p, l)
+	}
+	return "nothing"
 }
 
 // LeadsTo are the segments in which packets of a leg may be classified again, by its outcome alone: not those that sessions

@@ -15,7 +15,7 @@ type room struct {
 // rooms are in their order. A package imports packages of rooms before its own, and of its own.
 var rooms = []room{
 	{"leaves", []string{
-		"api/finding", "config/crd", "dataplane/binding", "dataplane/fib", "dataplane/headerspace", "dataplane/load", "dataplane/program/programpb", "dataplane/shard",
+		"api/finding", "config/crd", "dataplane/binding", "dataplane/fib", "dataplane/headerspace", "dataplane/load", "dataplane/program/programpb", "dataplane/shard", "dataplane/tag",
 		"test/packets",
 	}},
 	{"api", []string{"api/..."}},

@@ -302,6 +302,11 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 		return "return"
 	case *programpb.Leg_Track:
 		return "tracked"
+	case *programpb.Leg_Stop:
+		if int(o.Stop.GetOut()) < len(p.GetInterfaces()) {
+			return "to " + p.GetInterfaces()[o.Stop.GetOut()].GetName()
+		}
+		return "to"
 	default:
 		return ""
 	}

@@ -24,6 +24,9 @@ func (g *Graph) Dump(w io.Writer) error {
 		if i.Gateway.IsValid() {
 			fmt.Fprintf(&b, " gateway %s", i.Gateway)
 		}
+		if i.Wire {
+			b.WriteString(" wire")
+		}
 		if i.AnswerTTL != 0 {
 			fmt.Fprintf(&b, " answer-ttl %d", i.AnswerTTL)
 		}

@@ -33,6 +33,8 @@ type Out struct {
 	// Unresolved frames wait for NextHop to answer ARP; their destination MAC is zero.
 	Unresolved bool
 	NextHop    netip.Addr
+	// Tagged frames leave for a stop: their source address is a continuation (dataplane/tag), which each engine numbers as it likes.
+	Tagged bool
 }
 
 // Drop is a packet that ended, and why.

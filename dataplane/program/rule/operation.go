@@ -30,6 +30,8 @@ type Operation struct {
 	TTL func(o *programpb.Op) (lowers, raises bool)
 	// Leaves notes what is known of the packet behind it; nil: no more than before.
 	Leaves func(p *programpb.Program, x *Exit, o *programpb.Op)
+	// Hops are the next hops that it may note; nil: it notes none. The program need not be checked yet.
+	Hops func(p *programpb.Program, o *programpb.Op) []uint32
 }
 
 // operations are by the type of Op's member.

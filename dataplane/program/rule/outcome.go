@@ -12,6 +12,8 @@ type Outcome struct {
 	Check func(p *programpb.Program, at string, l *programpb.Leg) error
 	// LeadsTo are the segments in which packets may be classified again, as far as the leg tells; nil: none.
 	LeadsTo func(l *programpb.Leg) []uint32
+	// Text says it in words: what becomes of the packets; nil: the framework knows it.
+	Text func(p *programpb.Program, l *programpb.Leg) string
 	// Unless are the reasons under which a packet may be dropped, for what no header says.
 	Unless []string
 }

@@ -67,7 +67,7 @@ func (e *Emitter) interfaces() {
 		in := e.w.g.Nodes[i.In].Out[0]
 		out := &programpb.Interface{
 			Name: i.Name, Address: IPv4(i.Prefix.Addr()), PrefixLen: uint32(i.Prefix.Bits()), Mtu: uint32(i.MTU),
-			Gateway: IPv4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments,
+			Gateway: IPv4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments, Wire: i.Wire,
 			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
 		}
 		for _, v := range i.VLANs {
@@ -269,6 +269,9 @@ func (e *Emitter) leg(l *leg) (*programpb.Leg, Leg) {
 
 // Program is what was written so far.
 func (e *Emitter) Program() *programpb.Program { return e.p }
+
+// Interfaces are those of the chain; the program has them in the same places.
+func (e *Emitter) Interfaces() []graph.Interface { return e.w.g.Interfaces }
 
 // Node is a node of the chain.
 func (e *Emitter) Node(i int) *graph.Node { return &e.w.g.Nodes[i] }

@@ -96,8 +96,9 @@ func (l *looper) turns() []HopTo {
 	var out []HopTo
 	for n, m := range l.w.means {
 		if r, ok := m.(Redirecting); ok {
-			port, to := r.Redirects()
-			out = l.follow(HopTo{live: spansOf(to), way: []hopStep{{n, port}}}, out)
+			r.Redirects(func(port int, to headerspace.Set) {
+				out = l.follow(HopTo{live: spansOf(to), way: []hopStep{{n, port}}}, out)
+			})
 		}
 		if _, ok := m.(answering); ok {
 			out = l.follow(HopTo{live: everyAddress, way: []hopStep{{n, 0}}}, out)

@@ -68,7 +68,8 @@ type Declaring interface {
 	Declare(p *programpb.Program)
 }
 
-// Forking is an element that keeps state by which its packets go on: by some of its outputs, in segments that begin behind these.
+// Forking is an element of which no filter says where its packets go on, but its state, or whoever they leave to meanwhile: by some of its outputs, in
+// segments that begin behind these.
 type Forking interface {
 	// Forks is how many of its outputs, the first ones, they are.
 	Forks() int
@@ -100,8 +101,8 @@ type turning interface {
 
 // Redirecting is an element that gives packets other destinations, by its state or by what it does to the one that they have.
 type Redirecting interface {
-	// Redirects are the destinations, and the output by which they leave.
-	Redirects() (port int, to headerspace.Set)
+	// Redirects gives the destinations, by the output by which they leave.
+	Redirects(on func(port int, to headerspace.Set))
 }
 
 // ComingTo is an element at several inputs of which segments begin.

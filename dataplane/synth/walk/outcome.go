@@ -56,9 +56,11 @@ func NewOutcome(e Ending) OutcomeKind {
 	return OutcomeKind(len(endings) - 1)
 }
 
-// fork notes the segments in which packets may go on behind a node, and the table in which it looks them up.
+// fork notes the segments in which packets may go on behind a node, and the table in which it looks them up, if it keeps one.
 func (w *Walker) fork(node int) {
-	w.Table(node)
+	if _, keeps := w.means[node].(Keeping); keeps {
+		w.Table(node)
+	}
 	for out := range w.means[node].(Forking).Forks() {
 		w.segmentOf(behind(node, out))
 	}

@@ -83,12 +83,8 @@ func End(p *programpb.Program, l *programpb.Leg, e *program.End) string {
 		return "answer: " + e.Answer
 	case *programpb.Leg_Segment:
 		return "classify again: " + p.GetSegments()[o.Segment].GetName()
-	case *programpb.Leg_StateReturn:
-		return "translate back " + p.GetTables()[o.StateReturn].GetName()
-	case *programpb.Leg_Track:
-		return "follow its flow " + p.GetTables()[o.Track.GetTable()].GetName()
 	}
-	return "nothing"
+	return program.OutcomeText(p, l)
 }
 
 // Left are the ends that some packet of the filters comes to.

@@ -18,13 +18,17 @@ func (d *drawing) chain(g *graph.Graph) {
 	l := layOut(g)
 	d.panel("chain", g.Chain, chainFacts(g))
 	for i, n := range g.Interfaces {
-		d.iface("c", i, n.Name, n.Prefix.String())
+		address := n.Prefix.String()
+		if n.Wire {
+			address = "wire"
+		}
+		d.iface("c", i, n.Name, address)
 	}
 	for _, f := range l.functions {
 		d.line("    subgraph cluster_f_%s {", identifier(f))
 		d.line(`      label=<<b>%s</b>>; labeljust=l; fontcolor="#334155"; style="rounded,filled"; color="#cbd5e1"; fillcolor="#f8fafc"; margin=12`, escape(f))
 		for i, n := range g.Nodes {
-			if n.Function == f {
+			if n.Function == f && !isInput(n) {
 				d.element(i, n)
 			}
 		}
@@ -80,10 +84,16 @@ type layout struct {
 	depth     map[string]int // distance from the first interface, by any way
 }
 
+// isInput tells an interface's own node. A function has those of its wires.
+func isInput(n graph.Node) bool {
+	_, is := n.Element.(element.Input)
+	return is
+}
+
 func layOut(g *graph.Graph) layout {
 	l := layout{id: make([]string, len(g.Nodes)), depth: map[string]int{}}
 	for i, n := range g.Nodes {
-		if n.Function != "" {
+		if n.Function != "" && !isInput(n) {
 			l.id[i] = fmt.Sprintf("n%d", i)
 			if !slices.Contains(l.functions, n.Function) {
 				l.functions = append(l.functions, n.Function)
@@ -173,6 +183,13 @@ func (d *drawing) wires(g *graph.Graph, l layout) {
 				label = edgeLabel(n.Element, ports[to])
 			}
 			d.wire(l, l.id[i], to, edgeStyle(n.Element, to, g, l), label)
+		}
+		if s, ok := n.Element.(element.Stop); ok {
+			for k, f := range g.Interfaces {
+				if slices.Contains(s.Interfaces[:], f.Name) {
+					d.wire(l, l.id[i], fmt.Sprintf("c_if%d", k), "", "")
+				}
+			}
 		}
 	}
 }

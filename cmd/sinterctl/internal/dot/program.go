@@ -212,6 +212,9 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 			}
 			seen[to] = true
 		}
+	case *programpb.Leg_Stop:
+		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Stop.GetOut())
+		d.line(`    q_if%d -> s%d:head [color=%q]`, o.Stop.GetBack(), o.Stop.GetSegment(), readPaint.line)
 	case *programpb.Leg_Drop, *programpb.Leg_Generator:
 	}
 }

@@ -10,4 +10,5 @@ import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/rules"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/rules"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/napt/rules"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/stop/rules"
 )

@@ -10,4 +10,5 @@ import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/synth"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/synth"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/napt/synth"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/stop/synth"
 )

@@ -57,6 +57,18 @@ func init() {
 			}
 			x.Redirect()
 		},
+		Hops: func(p *programpb.Program, o *programpb.Op) (hops []uint32) {
+			if int(o.GetBalance()) >= len(p.GetTables()) {
+				return nil
+			}
+			b := p.GetTables()[o.GetBalance()].GetBalancer()
+			for _, to := range b.GetBackends() {
+				if b.GetDirect() {
+					hops = append(hops, to.GetAddress())
+				}
+			}
+			return hops
+		},
 	})
 	rule.RegisterOperation[*programpb.Op_BalanceBack](rule.Operation{
 		Kind: rule.State,

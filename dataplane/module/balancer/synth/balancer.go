@@ -85,11 +85,10 @@ func (b balancer) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) {
 	on(h, 1-in)
 }
 
-func (b balancer) Redirects() (port int, to headerspace.Set) {
-	if b.Direct {
-		return element.BalancerBackends, headerspace.Set{}
+func (b balancer) Redirects(on func(port int, to headerspace.Set)) {
+	if !b.Direct {
+		on(element.BalancerBackends, b.BackendSet())
 	}
-	return element.BalancerBackends, b.BackendSet()
 }
 
 func (b balancer) Sources() headerspace.Set {

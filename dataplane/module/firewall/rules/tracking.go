@@ -58,6 +58,9 @@ func init() {
 			t := l.GetTrack()
 			return []uint32{t.GetNew(), t.GetEstablished(), t.GetRelated(), t.GetInvalid()}
 		},
+		Text: func(p *programpb.Program, l *programpb.Leg) string {
+			return "follow its flow " + p.GetTables()[l.GetTrack().GetTable()].GetName()
+		},
 	})
 }
 

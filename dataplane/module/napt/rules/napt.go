@@ -30,6 +30,9 @@ var pools = &rule.StateKind{
 func init() {
 	rule.RegisterState(pools)
 	rule.RegisterOutcome[*programpb.Leg_StateReturn](rule.Outcome{
+		Text: func(p *programpb.Program, l *programpb.Leg) string {
+			return "translate back " + p.GetTables()[l.GetStateReturn()].GetName()
+		},
 		Check: func(p *programpb.Program, at string, l *programpb.Leg) error {
 			return pools.Index(p, at, "state_return", l.GetStateReturn())
 		},

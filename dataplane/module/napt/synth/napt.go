@@ -32,8 +32,8 @@ func (n *napt) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) {
 }
 
 // Redirects: a session may say any address.
-func (n *napt) Redirects() (port int, to headerspace.Set) {
-	return element.NAPTInside, walk.Everything.Get(headerspace.Dst)
+func (n *napt) Redirects(on func(port int, to headerspace.Set)) {
+	on(element.NAPTInside, walk.Everything.Get(headerspace.Dst))
 }
 
 func (n *napt) Sources() headerspace.Set {

@@ -116,8 +116,8 @@ func (s *staticNAT) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) {
 	}
 }
 
-func (s *staticNAT) Redirects() (port int, to headerspace.Set) {
-	return element.StaticInside, s.Addresses(element.StaticInside)
+func (s *staticNAT) Redirects(on func(port int, to headerspace.Set)) {
+	on(element.StaticInside, s.Addresses(element.StaticInside))
 }
 
 func (s *staticNAT) Sources() headerspace.Set { return s.Addresses(element.StaticOutside) }

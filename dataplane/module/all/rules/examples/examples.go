@@ -11,7 +11,9 @@ import (
 	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/rules/examples"
 	monitor "github.com/sinter-nfv/sinter/dataplane/module/monitor/rules/examples"
 	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/rules/examples"
+	stop "github.com/sinter-nfv/sinter/dataplane/module/stop/rules/examples"
 )
 
 // Programs are the examples of all modules.
-var Programs = slices.Concat(inspect.Programs, limiter.Programs, balancer.Programs, firewall.Programs, napt.Programs, monitor.Programs, connlimit.Programs)
+var Programs = slices.Concat(inspect.Programs, limiter.Programs, balancer.Programs, firewall.Programs, napt.Programs, monitor.Programs, connlimit.Programs,
+	stop.Programs)

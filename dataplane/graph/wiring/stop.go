@@ -1,0 +1,24 @@
+package wiring
+
+import (
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// AddWires adds the two interfaces of a stop, whose outputs lead somewhere already. A packet that comes in there without a continuation is counted
+// by <interface>/untagged, and goes on as if it had passed the stop: the function may have made it. errors are the sources of ICMP errors about
+// such packets, by side. The interfaces' MTU is 1500 bytes until the caller says something else.
+func (g *Graph) AddWires(stop int, errors [element.StopSides]netip.Addr) {
+	s, function := g.Nodes[stop].Element.(element.Stop), g.Nodes[stop].Function
+	for side, name := range s.Interfaces {
+		in := len(g.Nodes)
+		g.Nodes = append(g.Nodes,
+			Node{Name: name + "/in", Function: function, Element: element.Input{Interface: name}, Out: []Edge{{To: in + 1}}},
+			Node{Name: name + "/untagged", Function: function, Element: element.Counter{}, Out: []Edge{g.Nodes[stop].Out[side]}},
+		)
+		g.Interfaces = append(g.Interfaces, Interface{
+			Name: name, Prefix: netip.PrefixFrom(errors[side], errors[side].BitLen()), MTU: 1500, Wire: true, In: in, Out: -1,
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package interp
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
+	"github.com/sinter-nfv/sinter/dataplane/tag"
+)
+
+func init() {
+	registerOwn(func(c *Chain, _ string, e element.Stop) pass.Element {
+		return stop{[element.StopSides]int{c.linkNamed(e.Interfaces[element.StopInside]), c.linkNamed(e.Interfaces[element.StopOutside])}}
+	})
+}
+
+// stop is a function outside of the chain: a frame that leaves for it is over, and its packet goes on when a frame comes back.
+type stop struct{ links [element.StopSides]int }
+
+// Pass sends the packet out of its side. Whatever becomes of it, state that it made stays: the packet has left.
+func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
+	c := runOf(r).c
+	by, back := s.links[in], s.links[1-in]
+	if l := &c.links[by]; len(p.IP) > l.mtu {
+		// The sender is told of an MTU of the path. A wire is within the chain, and as wide as its interfaces are.
+		r.Discard(n, p, "too-big")
+		return pass.Ended, false
+	}
+	mac := c.away.send(onward{at: n.Out[1-in], back: back, entry: p.Entry, via: p.Via})
+	r.Note("to the function behind interface %s", c.links[by].name)
+	r.Step(n, -1, p)
+	r.Result.Out = append(r.Result.Out, pass.Out{Interface: by, Frame: frame(p, c.links[back].mac, mac), Tagged: true})
+	return pass.Ended, true
+}
+
+// onward is all that the chain keeps of packets at a stop.
+type onward struct {
+	at    graph.Edge // where they go on
+	back  int        // the link by which they come back
+	entry int
+	via   netip.Addr
+}
+
+// firstNonce is that of a chain which continues no other one.
+const firstNonce = 0x7300
+
+// away numbers what packets at stops go on by. There are as many numbers as the chain has next hops, links and stops.
+type away struct {
+	nonce uint16
+	known []onward
+}
+
+func (a *away) send(o onward) net.HardwareAddr {
+	n := slices.Index(a.known, o)
+	if n < 0 {
+		n = len(a.known)
+		a.known = append(a.known, o)
+	}
+	mac := tag.Continuation{Nonce: a.nonce, Number: uint32(n)}.MAC()
+	return mac[:]
+}
+
+// returned is how the packet of a frame goes on that came in by a link; false: nobody sent it out for that.
+func (a *away) returned(link int, frame []byte) (onward, bool) {
+	c, ok := continuation(frame)
+	if !ok || c.Nonce != a.nonce || int(c.Number) >= len(a.known) || a.known[c.Number].back != link {
+		return onward{}, false
+	}
+	return a.known[c.Number], true
+}
+
+func continuation(frame []byte) (tag.Continuation, bool) {
+	if len(frame) < 14 {
+		return tag.Continuation{}, false
+	}
+	return tag.FromMAC([6]byte(frame[6:12]))
+}
+
+func isTagged(frame []byte) bool {
+	_, ok := continuation(frame)
+	return ok
+}
+
+// untagged is a frame as it is compared: which continuation it has is up to the engine.
+func untagged(o pass.Out) []byte {
+	if !o.Tagged {
+		return o.Frame
+	}
+	return slices.Concat(o.Frame[:6], bytes.Repeat([]byte{0}, 6), o.Frame[12:])
+}

@@ -1,0 +1,79 @@
+// Package examples has programs next to the bounds of the rules of functions outside of the chain: the sample of package ruletest, changed.
+package examples
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule/ruletest"
+)
+
+// stopped is the sample with two wires, interfaces 2 and 3, of which the first leg's packets take the one and come back by the other.
+func stopped(change func(p *programpb.Program, s *programpb.Stop)) func(*programpb.Program) {
+	return func(p *programpb.Program) {
+		s := &programpb.Stop{Out: 2, Back: 3, Segment: 2}
+		for _, name := range []string{"ips/inside", "ips/outside"} {
+			p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: name, Address: 0xc0000201, PrefixLen: 32, Mtu: 1500, Segment: 2, Wire: true})
+		}
+		ruletest.FirstLeg(p).Outcome = &programpb.Leg_Stop{Stop: s}
+		change(p, s)
+	}
+}
+
+// wired is it with a change of the first wire.
+func wired(change func(i *programpb.Interface)) func(*programpb.Program) {
+	return stopped(func(p *programpb.Program, _ *programpb.Stop) { change(p.Interfaces[2]) })
+}
+
+// hops is it with 64 interfaces, and so many further legs with a next hop of their own, in classes of 60.
+func hops(n int) func(*programpb.Program) {
+	return stopped(func(p *programpb.Program, _ *programpb.Stop) {
+		for i := len(p.Interfaces); i < program.MaxInterfaces; i++ {
+			p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: fmt.Sprint("if", i), Mtu: 1500, Segment: 2})
+		}
+		s := p.Segments[2]
+		for i := range n {
+			if i%60 == 0 {
+				s.Classes = append(s.Classes, &programpb.Class{})
+			}
+			c := s.Classes[len(s.Classes)-1]
+			hop := &programpb.Op{Op: &programpb.Op_NextHop{NextHop: uint32(0x0a000100 + i)}}
+			c.Legs = append(c.Legs, &programpb.Leg{Ops: []*programpb.Op{hop}, Outcome: &programpb.Leg_Output{}})
+		}
+	})
+}
+
+// mostHops is how many there may be, beside the sample's next hop and none.
+const mostHops = 1<<17/program.MaxInterfaces - 2
+
+// Programs are with a stop; the first is right.
+var Programs = []ruletest.Example{
+	ruletest.Accepted("stop", stopped(func(*programpb.Program, *programpb.Stop) {})),
+	ruletest.Accepted("stop-writes", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 0x1b7 })),
+	ruletest.Accepted("stop-most-hops", hops(mostHops)),
+	ruletest.Refused("stop-hop-too-many", hops(mostHops+1), fmt.Sprintf("there are 1 stops, %d next hops and 64 interfaces, want at most 131072 of their products", mostHops+3)),
+	ruletest.Refused("stop-out", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Out = 4 }), "stop.out is 4, but there are only 4"),
+	ruletest.Refused("stop-back", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Back = 4 }), "stop.back is 4, but there are only 4"),
+	ruletest.Refused("stop-segment", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Segment = 3 }), "stop.segment is 3, but there are only 3"),
+	ruletest.Refused("stop-out-no-wire", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Out = 1 }), "stop.out is 1 (out), want a wire"),
+	ruletest.Refused("stop-back-no-wire", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Back = 0 }), "stop.back is 0 (in), want a wire"),
+	ruletest.Refused("stop-one-side", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Back = 2 }), "stop.back is stop.out, want the other side"),
+	ruletest.Refused("stop-writes-proto", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << programpb.Field_PROTO }), "stop.writes is 0x8, want fields that can be written"),
+	ruletest.Refused("stop-writes-high", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << 31 }), "stop.writes is 0x80000000, want fields that can be written"),
+	ruletest.Refused("stop-endless", stopped(func(p *programpb.Program, _ *programpb.Stop) {
+		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Stop{Stop: &programpb.Stop{Out: 3, Back: 2, Segment: 2}}
+	}), "and the TTL is not lowered on the way"),
+	ruletest.Refused("wire-output", stopped(func(p *programpb.Program, _ *programpb.Stop) {
+		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Output{Output: 3}
+	}), "output is 3 (ips/outside), a wire: packets leave by it for its stop alone"),
+	ruletest.Refused("wire-gateway", wired(func(i *programpb.Interface) { i.Gateway = 1 }), "interfaces[2] (ips/inside): is a wire, and has a gateway: want none"),
+	ruletest.Refused("wire-neighbors", wired(func(i *programpb.Interface) {
+		i.Neighbors = []*programpb.Neighbor{{Address: 0xc0000202, Mac: make([]byte, 6)}}
+	}), "interfaces[2] (ips/inside): is a wire, and has neighbors: want none"),
+	ruletest.Refused("wire-proxy", wired(func(i *programpb.Interface) { i.Proxy = []uint32{1} }), "interfaces[2] (ips/inside): is a wire, and has proxy: want none"),
+	ruletest.Refused("wire-refused", wired(func(i *programpb.Interface) {
+		i.Refused = []*programpb.RefusedSources{{First: 1, Last: 2, Reason: programpb.DropReason_DROP_OWN_SOURCE}}
+	}), "interfaces[2] (ips/inside): is a wire, and has refused: want none"),
+	ruletest.Refused("wire-vlans", wired(func(i *programpb.Interface) { i.Vlans = []uint32{7} }), "interfaces[2] (ips/inside): is a wire, and has vlans: want none"),
+}
