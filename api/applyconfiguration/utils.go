@@ -20,6 +20,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendsFrom"):
 		return &apiv1alpha1.BackendsFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Blackbox"):
+		return &apiv1alpha1.BlackboxApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBehavior"):
+		return &apiv1alpha1.BlackboxBehaviorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):

@@ -67,7 +67,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.blackbox), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, blackbox, elements, click"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -105,6 +105,10 @@ type FunctionKinds struct {
 	// Inspect looks into packets, and drops, marks or counts those that match.
 	// +optional
 	Inspect *Inspect `json:"inspect,omitempty"`
+
+	// Blackbox is a function that someone else runs, such as an intrusion prevention system, between two interfaces of the chain.
+	// +optional
+	Blackbox *Blackbox `json:"blackbox,omitempty"`
 
 	// Elements is a graph of elements, for functions of your own.
 	// +optional

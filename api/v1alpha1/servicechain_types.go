@@ -126,6 +126,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.resourceName) && has(self.resourceClaimTemplateName))",message="set resourceName (device plugin) or resourceClaimTemplateName (DRA), not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.driver != 'VFIO' || has(self.resourceName) || has(self.resourceClaimTemplateName)",message="VFIO needs a device: set resourceName or resourceClaimTemplateName"
 // +kubebuilder:validation:XValidation:rule="!has(self.resourceClaimTemplateName) || !has(self.networkRef)",message="a device of a claim has no NetworkAttachmentDefinition; leave networkRef out"
+// +kubebuilder:validation:XValidation:rule="has(self.address) != (has(self.wire) && self.wire)",message="set address, or wire: true for a side of a blackbox"
 type Interface struct {
 	// Name of the interface, unique among interfaces and functions.
 	// +required
@@ -133,8 +134,13 @@ type Interface struct {
 
 	// Address of the interface and its on-link prefix ("192.0.2.1/24"). The
 	// interface answers ping, and ICMP errors come from this address.
-	// +required
+	// +optional
 	Address Prefix `json:"address,omitempty"`
+
+	// Wire makes the interface a side of a blackbox, which names it. A wire has no addresses and answers nothing: packets
+	// leave by it for the blackbox alone, with MAC addresses by which the chain knows them again.
+	// +optional
+	Wire bool `json:"wire,omitempty"`
 
 	// Addresses are more addresses of the interface, inside its prefix or not. The interface
 	// replies to ARP requests and pings for them, from every side. If the chain translates to one
@@ -270,7 +276,7 @@ type Neighbor struct {
 }
 
 // Function is a network function of the chain: written here, or by reference.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click), has(self.functionRef)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.connectionLimiter), has(self.loadBalancer), has(self.inspect), has(self.blackbox), has(self.elements), has(self.click), has(self.functionRef)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, blackbox, elements, click, functionRef"
 type Function struct {
 	// Name of the function, unique among interfaces and functions.
 	// +required

@@ -236,12 +236,12 @@ chain.yaml:10: spec.path: must have at least 2 entries, has 1`,
 	},
 	"a function of two kinds and one of none": {
 		chain: graphtest.TwoInterfaces + "  functions:\n  - {name: fw, firewall: {}, monitor: {}}\n  - {name: x}\n  path: [inside, fw, outside]\n",
-		want: `chain.yaml:9: spec.functions[0]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef
-chain.yaml:10: spec.functions[1]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, elements, click, functionRef`,
+		want: `chain.yaml:9: spec.functions[0]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, blackbox, elements, click, functionRef
+chain.yaml:10: spec.functions[1]: set exactly one of firewall, router, napt, monitor, rateLimiter, connectionLimiter, loadBalancer, inspect, blackbox, elements, click, functionRef`,
 	},
 	"required fields that are missing": {
 		chain: "  interfaces:\n  - {name: inside}\n  path: [inside, outside]\n",
-		want:  `chain.yaml:6: spec.interfaces[0].address: is missing, and required`,
+		want:  `chain.yaml:6: spec.interfaces[0]: set address, or wire: true for a side of a blackbox`,
 	},
 	"a chain without path and links": {
 		chain: graphtest.TwoInterfaces,

@@ -54,6 +54,33 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Blackbox
+  map:
+    fields:
+    - name: attachment
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAttachment
+      default: Wire
+    - name: behavior
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
+    - name: inside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: outside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAttachment
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
+  map:
+    fields:
+    - name: writes
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
+          elementRelationship: associative
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
   map:
     fields:
@@ -703,6 +730,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Function
   map:
     fields:
+    - name: blackbox
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Blackbox
     - name: click
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
@@ -1052,6 +1082,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
           elementRelationship: atomic
+    - name: wire
+      type:
+        scalar: boolean
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.InterfaceBinding
   map:
     fields:
@@ -1531,6 +1564,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionSpec
   map:
     fields:
+    - name: blackbox
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Blackbox
     - name: click
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration

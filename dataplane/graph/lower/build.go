@@ -47,6 +47,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*wiring.Graph, finding.List
 		b.refuseSources()
 		b.addProxies()
 		b.come(Finished)
+		b.checkWires()
 	}
 	if !b.findings.HasErrors() {
 		b.checkLoops()

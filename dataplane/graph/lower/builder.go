@@ -27,7 +27,7 @@ type Builder struct {
 	In Inputs
 	// Object is the chain.
 	Object     finding.Object
-	Interfaces []*Interface
+	Interfaces []*Interface // but for wires
 	Functions  []*Function
 
 	findings finding.List
@@ -41,6 +41,8 @@ type Builder struct {
 	exits []exit
 	// generated are nodes to which only packets come that the chain itself generated.
 	generated map[int]bool
+	wires     []*Wire
+	misnamed  bool // a function names a wire that it cannot have
 	served    []Served
 	answers   []answer
 	hops      []NextHop

@@ -41,6 +41,10 @@ func (i *Interface) Exit() Edge { return Edge{To: i.out} }
 func (i *Interface) Own() []netip.Addr { return append([]netip.Addr{addrOf(i.Prefix)}, i.Addresses...) }
 
 func (b *Builder) resolveInterface(spec *v1alpha1.Interface, field string) {
+	if spec.Wire {
+		b.resolveWire(spec, field)
+		return
+	}
 	i := &Interface{Name: string(spec.Name), Field: field, Spec: spec}
 	b.Interfaces = append(b.Interfaces, i)
 	p, problem := rules.ParseInterfaceAddress(string(spec.Address))
@@ -53,16 +57,22 @@ func (b *Builder) resolveInterface(spec *v1alpha1.Interface, field string) {
 // checkDevices finds interfaces that are bound to one device, which the engine opens once.
 func (b *Builder) checkDevices() {
 	first := map[string]string{}
-	for _, i := range b.Interfaces {
-		if i.Spec.Device == "" {
-			continue
+	check := func(name, field string, spec *v1alpha1.Interface) {
+		if spec.Device == "" {
+			return
 		}
-		device := wiring.DeviceName(i.Spec.Device)
+		device := wiring.DeviceName(spec.Device)
 		if other, ok := first[device]; ok {
-			b.Fail(b.Object, i.Field+".device", i.Spec.Device, "interface %q is bound to this device; give each interface one of its own", other)
-			continue
+			b.Fail(b.Object, field+".device", spec.Device, "interface %q is bound to this device; give each interface one of its own", other)
+			return
 		}
-		first[device] = i.Name
+		first[device] = name
+	}
+	for _, i := range b.Interfaces {
+		check(i.Name, i.Field, i.Spec)
+	}
+	for _, w := range b.wires {
+		check(w.Name, w.Field, w.Spec)
 	}
 }
 

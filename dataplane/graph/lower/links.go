@@ -74,6 +74,8 @@ func (b *Builder) pathEnd(path []v1alpha1.Endpoint, i int, side string) (Port, b
 	}
 	f := b.FindFunction(name)
 	switch {
+	case b.isWire(name, field, name):
+		return Port{}, false
 	case f == nil:
 		b.unknownOwner(field, name, name)
 		return Port{}, false
@@ -97,6 +99,8 @@ func (b *Builder) endpoint(s, field string) (Port, bool) {
 	}
 	f := b.FindFunction(owner)
 	switch {
+	case b.isWire(owner, field, s):
+		return Port{}, false
 	case f == nil:
 		b.unknownOwner(field, s, owner)
 		return Port{}, false

@@ -97,6 +97,14 @@ func (b *FunctionApplyConfiguration) WithInspect(value *InspectApplyConfiguratio
 	return b
 }
 
+// WithBlackbox sets the Blackbox field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Blackbox field is set to the value of the last call.
+func (b *FunctionApplyConfiguration) WithBlackbox(value *BlackboxApplyConfiguration) *FunctionApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.Blackbox = value
+	return b
+}
+
 // WithElements sets the Elements field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Elements field is set to the value of the last call.

@@ -27,6 +27,8 @@ type FunctionKindsApplyConfiguration struct {
 	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
 	// Inspect looks into packets, and drops, marks or counts those that match.
 	Inspect *InspectApplyConfiguration `json:"inspect,omitempty"`
+	// Blackbox is a function that someone else runs, such as an intrusion prevention system, between two interfaces of the chain.
+	Blackbox *BlackboxApplyConfiguration `json:"blackbox,omitempty"`
 	// Elements is a graph of elements, for functions of your own.
 	Elements *ElementsApplyConfiguration `json:"elements,omitempty"`
 	// Click is a configuration of the Click modular router. Its devices are the function's ports: FromDevice(eth0) and ToDevice(eth0)
@@ -101,6 +103,14 @@ func (b *FunctionKindsApplyConfiguration) WithLoadBalancer(value *LoadBalancerAp
 // If called multiple times, the Inspect field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithInspect(value *InspectApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.Inspect = value
+	return b
+}
+
+// WithBlackbox sets the Blackbox field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Blackbox field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithBlackbox(value *BlackboxApplyConfiguration) *FunctionKindsApplyConfiguration {
+	b.Blackbox = value
 	return b
 }
 

@@ -17,6 +17,9 @@ type InterfaceApplyConfiguration struct {
 	// Address of the interface and its on-link prefix ("192.0.2.1/24"). The
 	// interface answers ping, and ICMP errors come from this address.
 	Address *apiv1alpha1.Prefix `json:"address,omitempty"`
+	// Wire makes the interface a side of a blackbox, which names it. A wire has no addresses and answers nothing: packets
+	// leave by it for the blackbox alone, with MAC addresses by which the chain knows them again.
+	Wire *bool `json:"wire,omitempty"`
 	// Addresses are more addresses of the interface, inside its prefix or not. The interface
 	// replies to ARP requests and pings for them, from every side. If the chain translates to one
 	// of them (it is in a NAT's pool, or a SetField writes it as source), all other packets to it
@@ -74,6 +77,14 @@ func (b *InterfaceApplyConfiguration) WithName(value apiv1alpha1.Name) *Interfac
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *InterfaceApplyConfiguration) WithAddress(value apiv1alpha1.Prefix) *InterfaceApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithWire sets the Wire field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Wire field is set to the value of the last call.
+func (b *InterfaceApplyConfiguration) WithWire(value bool) *InterfaceApplyConfiguration {
+	b.Wire = &value
 	return b
 }
 

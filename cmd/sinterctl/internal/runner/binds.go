@@ -16,14 +16,14 @@ func Binds(chain *compile.Chain, given map[string]string) ([]engine.Bind, error)
 	var out []engine.Bind
 	var names []string
 	bound := map[string]string{}
-	for i, n := range chain.Graph.Interfaces {
+	for _, n := range chain.Graph.Interfaces {
 		device := n.Device
 		if d, ok := given[n.Name]; ok {
 			device = d
 		}
 		if device == "" {
-			return nil, fmt.Errorf("interface %s has no device: bind it with --bind %s=<device>, or set spec.interfaces[%d].device",
-				n.Name, n.Name, i)
+			return nil, fmt.Errorf("interface %s has no device: bind it with --bind %s=<device>, or set its device in spec.interfaces",
+				n.Name, n.Name)
 		}
 		if other, ok := bound[graph.DeviceName(device)]; ok {
 			return nil, fmt.Errorf("interface %s: device %q is bound to interface %s already; give each interface one of its own", n.Name, device, other)

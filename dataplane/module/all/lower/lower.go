@@ -11,4 +11,5 @@ import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/napt/lower"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/router/lower"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/stop/lower"
 )

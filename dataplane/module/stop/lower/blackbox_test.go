@@ -1,0 +1,83 @@
+package lower_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
+)
+
+const wires = "  - {name: a, wire: true}\n  - {name: b, wire: true}\n"
+
+// boxed is a chain with a blackbox, its interfaces line 8 and 9, and the function line 11.
+func boxed(interfaces, spec, path string) string {
+	return graphtest.Header + graphtest.TwoInterfaces + interfaces + fmt.Sprintf("  functions:\n  - {name: ips, blackbox: {%s}}\n  path: [%s]\n", spec, path)
+}
+
+const through = "inside, ips, outside"
+
+func TestWhatIsWrongWithABlackbox(t *testing.T) {
+	const at = "spec.functions[0].blackbox."
+	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
+		"no side":                 {wires, "outside: b", through, at + "inside: "},
+		"an attachment to come":   {wires, "attachment: Tap, inside: a, outside: b", through, at + `attachment: "Tap": must be one of Wire`},
+		"an unknown wire":         {wires, "inside: a, outside: bb", through, at + `outside: "bb": no interface of the chain with wire: true has this name; did you mean "b"?`},
+		"an interface":            {wires, "inside: inside, outside: b", through, at + `inside: "inside": no interface of the chain with wire: true has this name; the interface has an address: set wire: true in its place`},
+		"one wire for both sides": {wires, "inside: a, outside: a", through, at + `outside: "a": the wire is a side of "ips" already; each side needs one of its own`},
+		"an unknown field":        {wires, "inside: a, outside: b, behavior: {writes: [Checksum]}", through, at + `behavior.writes[0]: "Checksum": must be one of VLAN, Source, `},
+		"a path to a wire":        {wires, "inside: a, outside: b", "inside, ips, a", `spec.path[2]: "a": is a wire; packets get there through the blackbox that names it: link that`},
+		"a wire that nobody names": {
+			wires + "  - {name: c, wire: true}\n", "inside: a, outside: b", through, `spec.interfaces[4].wire: "true": no blackbox names "c"; name it as a blackbox's inside or outside, or take it out`,
+		},
+		"a wire with an address": {
+			"  - {name: a, wire: true, address: 10.9.0.1/24}\n  - {name: b, wire: true}\n", "inside: a, outside: b", through,
+			"spec.interfaces[2]: set address, or wire: true for a side of a blackbox",
+		},
+		"a wire with a gateway": {
+			"  - {name: a, wire: true, gateway: 10.9.0.1}\n  - {name: b, wire: true}\n", "inside: a, outside: b", through,
+			"spec.interfaces[2].gateway: a wire has none: it is no link of the chain; leave it out, or leave wire out",
+		},
+		"a wire with VLANs": {
+			"  - {name: a, wire: true, vlans: [5]}\n  - {name: b, wire: true}\n", "inside: a, outside: b", through, "spec.interfaces[2].vlans: a wire has none",
+		},
+		"two on one device": {
+			"  - {name: a, wire: true, device: eth7}\n  - {name: b, wire: true, device: eth7}\n", "inside: a, outside: b", through,
+			`spec.interfaces[3].device: "eth7": interface "a" is bound to this device; give each interface one of its own`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := graphtest.Findings(t, boxed(k.interfaces, k.spec, k.path)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
+			}
+		})
+	}
+}
+
+func TestWhatABlackboxBecomes(t *testing.T) {
+	spec := "inside: a, outside: b, behavior: {writes: [TTL, Source]}"
+	dump := graphtest.Dump(t, boxed("  - {name: a, wire: true, mtu: 9000, device: eth7}\n  - {name: b, wire: true, mac: '02:00:00:00:00:01'}\n", spec, through))
+	for _, want := range []string{
+		"interface a 10.0.0.1/32 mtu 9000 wire device eth7\n",
+		"interface b 10.0.0.1/32 mtu 1500 wire mac 02:00:00:00:00:01\n",
+		"ips: stop between a and b, changes src ttl\n  [inside] -> inside/out\n  [outside] -> outside/out\n",
+		"a/in: input\n  [0] -> a/untagged\n",
+		"a/untagged: counter\n  [0] -> inside/out\n",
+		"b/untagged: counter\n  [0] -> outside/out\n",
+	} {
+		if !strings.Contains(dump, want) {
+			t.Errorf("got\n%s\nwant in it\n%s", dump, want)
+		}
+	}
+}
+
+func TestABlackboxInOneDirectionDropsWhatTheFunctionSendsInTheOther(t *testing.T) {
+	chain := graphtest.Header + graphtest.TwoInterfaces + wires + "  functions:\n  - {name: ips, blackbox: {inside: a, outside: b}}\n" +
+		"  links:\n  - {from: inside, to: ips.inside, direction: Forward}\n  - {from: ips.outside, to: outside, direction: Forward}\n"
+	dump := graphtest.Dump(t, chain)
+	for _, want := range []string{"[inside] -> ips/unlinked\n", "a/untagged: counter\n  [0] -> ips/unlinked\n", "b/untagged: counter\n  [0] -> outside/out\n"} {
+		if !strings.Contains(dump, want) {
+			t.Errorf("got\n%s\nwant in it\n%s", dump, want)
+		}
+	}
+}
