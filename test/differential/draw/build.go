@@ -82,10 +82,13 @@ func (b *Builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) Side {
 }
 
 // Populate gives the interface a MAC address and VLANs, and makes every on-link address and the gateway a static neighbour
-// in each of them.
+// in each of them. Nobody is on a wire.
 func Populate(f *graph.Interface, i int) {
 	f.MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
 	f.Neighbors = nil
+	if f.Wire {
+		return
+	}
 	f.VLANs = [][]uint16{{10, 20}, {10, 4094}, nil}[i%3]
 	for a := f.Prefix.Masked().Addr(); f.Prefix.Contains(a); a = a.Next() {
 		reach(f, i, a)

@@ -67,7 +67,7 @@ func Chain(t *rapid.T, s Shape) *graph.Graph {
 	for i := range d.Graph.Interfaces {
 		f := &d.Graph.Interfaces[i]
 		for _, a := range d.direct {
-			if !slices.ContainsFunc(f.Neighbors, func(n graph.Neighbor) bool { return n.Addr == a }) {
+			if !f.Wire && !slices.ContainsFunc(f.Neighbors, func(n graph.Neighbor) bool { return n.Addr == a }) {
 				reach(f, i, a)
 			}
 		}

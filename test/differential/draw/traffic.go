@@ -2,6 +2,7 @@ package draw
 
 import (
 	"math/rand/v2"
+	"net"
 	"net/netip"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -168,7 +169,10 @@ func (t *Traffic) Next() Sent {
 func (t *Traffic) arp() Sent {
 	i := t.IntN(len(t.Graph.Interfaces))
 	f := t.Graph.Interfaces[i]
-	from := f.Neighbors[t.IntN(len(f.Neighbors))]
+	from := graph.Neighbor{Addr: f.Prefix.Addr().Next(), MAC: net.HardwareAddr{2, 9, 0, 0, 0, byte(i)}} // on a wire nobody is
+	if len(f.Neighbors) > 0 {
+		from = f.Neighbors[t.IntN(len(f.Neighbors))]
+	}
 	asked := append([]netip.Addr{f.Prefix.Addr(), f.Prefix.Addr().Next(), packets.Addr(t.address(hs.Dst))}, f.Proxy...)
 	var mine, sender packets.MAC
 	copy(mine[:], f.MAC)

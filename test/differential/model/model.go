@@ -36,6 +36,7 @@ type Model struct {
 	result      interp.Result
 	Subscribers []interp.Told // new for the present frame
 	made        []*binding    // for the present frame, whatever became of it
+	away        []onward      // packets at stops
 	undo        []func()      // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
@@ -88,7 +89,10 @@ func (s *Shot) Tag(t packets.Tag) {
 func (m *Model) Process(now time.Duration, iface int, frame []byte) interp.Result {
 	m.now, m.result, m.made, m.Subscribers, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, nil, nil, m.visits[:0]
 	v, _ := packets.Parse(frame)
-	s := &Shot{Entry: iface}
+	s, first := &Shot{Entry: iface}, m.p.GetInterfaces()[iface].GetSegment()
+	if o, ok := m.cameBack(iface, frame); ok {
+		s.Entry, s.hop, first = o.entry, o.hop, o.segment
+	}
 	at := 14
 	if len(v.Tags) > 0 {
 		s.Tag(v.Tags[0])
@@ -96,7 +100,7 @@ func (m *Model) Process(now time.Duration, iface int, frame []byte) interp.Resul
 	}
 	total := int(binary.BigEndian.Uint16(frame[at+2:]))
 	s.before, s.IP, s.padding = frame[at:at+total], bytes.Clone(frame[at:at+total]), frame[at+total:]
-	m.segment(s, m.p.GetInterfaces()[iface].GetSegment())
+	m.segment(s, first)
 	return m.result
 }
 
@@ -292,6 +296,8 @@ func (m *Model) leg(s *Shot, l *programpb.Leg) (left bool) {
 		return m.back(s, o.StateReturn)
 	case *programpb.Leg_Track:
 		return m.track(s, o.Track)
+	case *programpb.Leg_Stop:
+		return m.stop(s, o.Stop)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,20 +29,41 @@ func (r *Rig) DriveModel(seed uint64, n int, check func(*model.Model) error) err
 			continue
 		}
 		r.History = append(r.History, Step{now, []draw.Sent{p}})
-		seen := m.Process(now, p.Iface, p.Frame)
-		if err := r.Compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Told: append(m.Choices(r.naptsOf), m.Subscribers...)}); err != nil {
+		out, err := r.passModel(m, now, p)
+		if err != nil {
 			return err
 		}
 		if err := check(m); err != nil {
 			return err
 		}
-		var out []draw.Sent
-		for _, o := range seen.Out {
-			out = append(out, draw.Sent{Iface: o.Interface, Frame: o.Frame})
-		}
 		t.Saw(p, out)
 	}
 	return nil
+}
+
+// passModel has model and oracle process a packet, and what comes back of it from stops. It tells what left.
+func (r *Rig) passModel(m *model.Model, now time.Duration, p draw.Sent) (out []draw.Sent, err error) {
+	todo := trip{Step: Step{now, []draw.Sent{p}}, theirs: [][]byte{p.Frame}}
+	for r.trips = 0; len(todo.Packets) > 0; r.trips++ {
+		if r.trips > maxTrips {
+			return nil, fmt.Errorf("chain %s at %v: packets have come back from stops %d times", r.Chain, now, maxTrips)
+		}
+		away := trip{Step: Step{Now: now}}
+		for i, p := range todo.Packets {
+			seen := m.Process(now, p.Iface, todo.theirs[i])
+			if err := r.Compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Told: append(m.Choices(r.naptsOf), m.Subscribers...)}); err != nil {
+				return nil, err
+			}
+			for _, o := range seen.Out {
+				if _, stop := r.stops[o.Interface]; !stop {
+					out = append(out, draw.Sent{Iface: o.Interface, Frame: o.Frame})
+				}
+			}
+			r.leave(&away, 0, seen)
+		}
+		todo = away
+	}
+	return out, nil
 }
 
 // Passed is where a gate ends.

@@ -19,8 +19,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
-	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
-	napt "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
@@ -37,9 +35,12 @@ type Rig struct {
 	Result *synth.Result
 	// Exhausts says that a NAPT of the chain may run out of the ports of one shard.
 	Exhausts bool
-	Workers  int    // of the engine
-	Cut      string // what tells it the shard of a flow
-	Cache    int    // decisions that a worker keeps whole
+	Workers  int           // of the engine
+	Cut      string        // what tells it the shard of a flow
+	Cache    int           // decisions that a worker keeps whole
+	stops    map[int]Stop  // functions outside of the chain, by the interface that leads to them
+	last     interp.Result // what was right for the last packet
+	trips    int           // how often packets of the step at work have come back
 	// by name: NAPTs, and elements that answer packets
 	napts, answering map[string]bool
 	tabled           bool         // its routes are in tables by content
@@ -104,7 +105,7 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 	res.Program.IcmpRate = 0 // the oracle answers everything
 	r := &Rig{
 		Chain: g.Chain, Graph: g, Result: res, Workers: workers(g.Chain), Cut: PartitionByHost, Cache: decisions(g.Chain),
-		napts: map[string]bool{}, answering: map[string]bool{},
+		napts: map[string]bool{}, answering: map[string]bool{}, stops: map[int]Stop{},
 	}
 	if draw.Metered(g) {
 		r.Workers = 1 // several share a bucket by chunks (docs/elements.md)
@@ -124,6 +125,8 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 			if e.Max < draw.ManyFlows {
 				r.Workers = 1 // as above
 			}
+		case element.Stop:
+			r.addStop(n.Name, e)
 		case element.NAPT:
 			r.napts[n.Name] = true
 		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
@@ -202,18 +205,27 @@ func (r *Rig) Reset() {
 	r.Stats = tally{Drops: map[string]uint64{}, out: make([]uint64, len(r.Graph.Interfaces))}
 }
 
-// Run injects packets at a time, and compares; it returns the frames that left upon each packet. An error is a
-// *mismatch, or the engine's end.
+// Run injects packets at a time, and compares; it returns the frames that left upon each packet. What leaves for a stop comes back, as far as the stop
+// lets it, before the next step. An error is a *mismatch, or the engine's end.
 func (r *Rig) Run(ctx context.Context, s Step) ([][]draw.Sent, error) {
 	r.History = append(r.History, s)
-	seen, ended, err := r.Inject(ctx, s)
+	r.trips = 0
+	return r.pass(ctx, s, nil)
+}
+
+// pass is Run of packets that may be on their way already: the engine gets these frames then.
+func (r *Rig) pass(ctx context.Context, s Step, theirs [][]byte) ([][]draw.Sent, error) {
+	seen, ended, err := r.inject(ctx, s, theirs)
 	if err != nil {
 		return nil, err
 	}
 	left := make([][]draw.Sent, len(s.Packets))
+	away := trip{Step: Step{Now: s.Now}}
 	for i, p := range s.Packets {
 		for _, o := range seen[i].Out {
-			left[i] = append(left[i], draw.Sent{Iface: o.Interface, Frame: o.Frame})
+			if _, stop := r.stops[o.Interface]; !stop {
+				left[i] = append(left[i], draw.Sent{Iface: o.Interface, Frame: o.Frame})
+			}
 		}
 		for _, b := range ended[i] {
 			if err := r.Oracle.Evict(s.Now, b); err != nil {
@@ -226,86 +238,15 @@ func (r *Rig) Run(ctx context.Context, s Step) ([][]draw.Sent, error) {
 		if detail := r.astray(p, left[i]); detail != "" {
 			return nil, &Mismatch{chain: r.Chain, now: s.Now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, detail: detail, alone: -1}
 		}
+		r.leave(&away, i, seen[i].Result)
 	}
-	return left, nil
-}
-
-// Inject runs packets in the engine alone; for each, what came of it, and the bindings that made room for its own.
-func (r *Rig) Inject(ctx context.Context, s Step) ([]interp.Seen, [][]interp.Binding, error) {
-	in := &controlpb.Inject{NowNs: uint64(s.Now)}
-	for _, p := range s.Packets {
-		in.Packets = append(in.Packets, &controlpb.InjectedPacket{Interface: uint32(p.Iface), Data: p.Frame})
-	}
-	answer, err := r.Engine.Inject(ctx, in)
-	if err != nil {
-		return nil, nil, fmt.Errorf("chain %s at %v: %w", r.Chain, s.Now, r.Engine.Died(err))
-	}
-	seen := make([]interp.Seen, len(s.Packets))
-	for _, o := range answer.GetOut() {
-		if int(o.GetSource()) >= len(seen) {
-			return nil, nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
-				r.Chain, s.Now, o.GetInterface(), packets.Describe(o.GetData()))
-		}
-		to := &seen[o.GetSource()]
-		to.Out = append(to.Out, interp.Out{Interface: int(o.GetInterface()), Frame: o.GetData()})
-	}
-	for _, d := range answer.GetDrops() {
-		if int(d.GetSource()) >= len(seen) {
-			return nil, nil, fmt.Errorf("chain %s at %v: %s for packet %d of %d", r.Chain, s.Now, d.GetReason(), d.GetSource(), len(seen))
-		}
-		to := &seen[d.GetSource()]
-		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
-	}
-	ended, chosen := make([][]interp.Binding, len(s.Packets)), make([][]interp.Told, len(s.Packets))
-	for _, d := range answer.GetEvents() {
-		i, b := int(d.GetSource()), d.GetSession()
-		if i >= len(seen) {
-			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made or ended a session", r.Chain, s.Now, i, len(seen))
-		}
-		inside := netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort()))
-		remote := netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort()))
-		if table := r.Result.Program.GetTables()[d.GetTable()]; table.GetMeter() != nil {
-			seen[i].Told = subscribed(seen[i].Told, table.GetName(), inside.Addr(), d.GetMade())
-		} else if !d.GetMade() {
-			ended[i] = append(ended[i], interp.Binding{Node: table.GetName(), Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
-		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
-			outside := netip.AddrPortFrom(packets.Addr(b.GetOutsideAddress()), uint16(b.GetOutsidePort()))
-			chosen[i] = append(chosen[i], napt.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
-		}
-	}
-	for i := range seen {
-		seen[i].Told = append(chosen[i], seen[i].Told...)
-	}
-	return seen, ended, nil
-}
-
-// subscribed adds a subscriber that a meter made, or one that it ended to make room for the next.
-func subscribed(list []interp.Told, meter string, at netip.Addr, made bool) []interp.Told {
-	if !made {
-		return append(list, limiter.Subscriber{Meter: meter, Old: at})
-	}
-	if n := len(list); n > 0 {
-		if last, ok := list[n-1].(limiter.Subscriber); ok && last.Meter == meter && !last.New.IsValid() {
-			last.New = at
-			list[n-1] = last
-			return list
-		}
-	}
-	return append(list, limiter.Subscriber{Meter: meter, New: at})
-}
-
-// naptsOf are the NAPTs of a run, in their order; nil: it is a balancer's.
-func (r *Rig) naptsOf(run string) []string {
-	i := slices.IndexFunc(r.Result.Runs, func(o synth.Run) bool { return o.Name == run })
-	if i < 0 {
-		return nil
-	}
-	return r.Result.Runs[i].Nodes
+	return left, r.comeBack(ctx, away, left)
 }
 
 // Compare has the oracle process packet i of the last step, and compares that with what the engine did.
 func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent, did interp.Seen) error {
 	seen := did.Result
+	r.last = interp.Result{}
 	if r.refused(now, p, seen) {
 		return nil
 	}
@@ -319,6 +260,7 @@ func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent
 		diff = slices.DeleteFunc(diff, foundNoPort)
 	}
 	r.Stats.Packets++
+	r.last = want
 	for _, o := range want.Out {
 		if o.Unresolved {
 			return fmt.Errorf("chain %s: the suite lacks a static neighbour %v on %s", r.Chain, o.NextHop, r.name(o))
@@ -337,7 +279,9 @@ func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent
 	if len(diff) == 0 {
 		return nil
 	}
-	r.History[len(r.History)-1].Packets = r.History[len(r.History)-1].Packets[:i+1]
+	if r.trips == 0 {
+		r.History[len(r.History)-1].Packets = r.History[len(r.History)-1].Packets[:i+1]
+	}
 	m := &Mismatch{chain: r.Chain, now: now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, alone: -1}
 	for _, d := range diff {
 		m.kinds = append(m.kinds, d.Kind)

@@ -1,0 +1,71 @@
+package draw
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// drawStop draws a function outside of the chain. Its wires are missing until all functions are linked (addWires).
+func drawStop(d *Drawer) (left, right Side) {
+	name := d.name("stop")
+	s := element.Stop{Interfaces: [element.StopSides]string{name + "-a", name + "-b"}}
+	for _, f := range []hs.Field{hs.Src, hs.Dst, hs.DSCP, hs.TTL} {
+		if d.one("changes "+f.String(), 4) {
+			s.Changes = append(s.Changes, f)
+		}
+	}
+	n := d.Add(name, "stop", s)
+	face := func(side int) Side {
+		return Side{In: graph.Edge{To: n, Port: side}, Outs: []graph.Edge{{To: n, Port: side}}}
+	}
+	return face(element.StopInside), face(element.StopOutside)
+}
+
+// addWires gives the stops of a chain, which is linked, their interfaces. Some are narrower than the chain's others.
+func (d *Drawer) addWires() {
+	for n := range d.Graph.Nodes {
+		if _, ok := d.Graph.Nodes[n].Element.(element.Stop); !ok {
+			continue
+		}
+		first := len(d.Graph.Interfaces)
+		d.Graph.AddWires(n, [element.StopSides]netip.Addr{d.Graph.Interfaces[0].Prefix.Addr(), d.Graph.Interfaces[1].Prefix.Addr()})
+		for i := first; i < len(d.Graph.Interfaces); i++ {
+			d.Graph.Interfaces[i].MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
+			d.Graph.Interfaces[i].MTU = []int{1500, 1500, 1500, 200}[d.int("mtu", 0, 3)]
+		}
+	}
+}
+
+// Stopped is a line with one to three stops among other functions.
+var Stopped = Shape{Name: "stops", Draw: func(d *Drawer) {
+	a, b := d.attach(), d.attach()
+	ends := [2]int{0, 1}
+	a = d.join(a, 0, 2, ends)
+	for range d.int("stops", 1, 3) {
+		left, right := drawStop(d)
+		d.Link(a, left)
+		a = d.join(right, 0, 2, ends)
+	}
+	d.Link(a, b)
+	d.addWires()
+}}
+
+// StoppedHub is a router with a branch of functions to each of three interfaces, and a stop on each of two.
+var StoppedHub = Shape{Name: "stops around a router", Draw: func(d *Drawer) {
+	const n = 3
+	faces := d.drawRouter(n, func(face int) int { return face })
+	for i := range n {
+		s := d.join(d.attach(), 0, 2, [2]int{i, (i + 1) % n})
+		if i > 0 {
+			left, right := drawStop(d)
+			d.Link(s, left)
+			s = d.join(right, 0, 1, [2]int{i, (i + 1) % n})
+		}
+		d.Link(s, faces[i])
+	}
+	d.addWires()
+}}

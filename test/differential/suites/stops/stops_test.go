@@ -1,0 +1,58 @@
+package stops
+
+import (
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/test/differential/draw"
+	"github.com/sinter-nfv/sinter/test/differential/model"
+	"github.com/sinter-nfv/sinter/test/differential/rig"
+)
+
+// shapes are chains with a stop at least.
+var shapes = []draw.Shape{draw.Stopped, draw.StoppedHub}
+
+// TestStopsDoWhatTheUnmergedChainDoes runs random chains with functions outside of them, which keep to random declarations: they drop packets, write fields,
+// send some twice, some back, and some under an address of their own. A seed by itself:
+//
+//	SINTER_SEED=17 go test ./test/differential/suites/stops -run 'TestStops.*/^17$' -v
+func TestStopsDoWhatTheUnmergedChainDoes(t *testing.T) {
+	rig.NeedHarness(t)
+	for _, shape := range shapes {
+		for seed := range rig.Seeds(t, "SINTER_STOPS", rig.Scale(12, 6)) {
+			t.Run(shape.Name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				r := rapid.Custom(func(rt *rapid.T) *rig.Rig {
+					r, err := rig.New(draw.Chain(rt, shape))
+					if err != nil {
+						rt.Fatal(err)
+					}
+					return r
+				}).Example(int(seed))
+				if err := r.Drive(t.Context(), seed, 30_000, true); err != nil {
+					t.Fatalf("%v\n%s", err, rig.Dump(r.Graph))
+				}
+			})
+		}
+	}
+}
+
+// TestTheProgramDoesWhatStopsDo needs no engine: it runs such chains' programs by the model.
+func TestTheProgramDoesWhatStopsDo(t *testing.T) {
+	for _, shape := range shapes {
+		t.Run(shape.Name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				g := draw.Chain(rt, shape)
+				r, err := rig.New(g)
+				if err != nil {
+					rt.Fatalf("%v\n%s", err, rig.Dump(g))
+				}
+				unchecked := func(*model.Model) error { return nil }
+				if err := r.DriveModel(rapid.Uint64().Draw(rt, "traffic seed"), rig.Scale(20_000, 4_000), unchecked); err != nil {
+					rt.Fatalf("%v\n%s", err, rig.Dump(g))
+				}
+			})
+		})
+	}
+}
