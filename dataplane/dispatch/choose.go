@@ -111,6 +111,9 @@ func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers
 		Program: p, Interface: iface, Capabilities: *caps, Shards: shards,
 		Groups: []Group{{Queues: Spread(max(workers, 2), shards.Bits)}},
 	}
+	if in.wire() {
+		return "the interface is a wire: where a packet goes on, its source MAC address tells"
+	}
 	rules, _, err := in.steering()
 	switch {
 	case err != nil:

@@ -23,6 +23,9 @@ type Input struct {
 	Generation uint32
 }
 
+// wire tells whether the port is a side of a stop.
+func (in *Input) wire() bool { return in.Program.GetInterfaces()[in.Interface].GetWire() }
+
 // Costs are cycles of the engine that rules save.
 type Costs struct {
 	Packet   float64 // a packet that software does not see
@@ -96,10 +99,14 @@ type Plan struct {
 	classes []Rule // before they were combined with those that choose queues
 }
 
-// MakePlan plans the flow rules of a port. It fails if the groups' queues or shards do not fit the capabilities: see Choose.
+// MakePlan plans the flow rules of a port. It fails if the groups' queues or shards do not fit the capabilities: see Choose. A wire has none: what
+// becomes of a frame there, its source address tells, and no rule of a class may drop it.
 func MakePlan(in *Input) (*Plan, error) {
 	if err := in.Capabilities.validate(); err != nil {
 		return nil, err
+	}
+	if in.wire() {
+		return &Plan{}, nil
 	}
 	steering, total, err := in.steering()
 	if err != nil {

@@ -294,6 +294,25 @@ func TestAMarkTellsClassAndGeneration(t *testing.T) {
 }
 
 // No device knows what a table of routes says of a packet.
+// TestAWireHasNoRules: a device that drops a class would drop frames that go on elsewhere.
+func TestAWireHasNoRules(t *testing.T) {
+	p := chain(row{dport: span{53, 53}, src: anySrc, drop: "denied"})
+	side := &programpb.Interface{Name: "side", Mtu: 1500}
+	p.Interfaces = append(p.Interfaces, side)
+	in := &Input{Program: p, Interface: 1, Capabilities: able(1000)}
+	if plan := mustPlan(t, in); len(plan.Rules) == 0 {
+		t.Fatal("there are no rules for the chain's drop, which this test is about")
+	}
+	side.Wire = true
+	if plan := mustPlan(t, in); len(plan.Rules) != 0 {
+		t.Errorf("a wire has rules: %v", plan.Rules)
+	}
+	choice := Choose(p, []Capabilities{able(1000), able(1000)}, 4, shard.Bits)
+	if port := choice.Ports[1]; port.Dispatcher == Flow || !strings.Contains(port.Why, "no flow: the interface is a wire") {
+		t.Errorf("a wire gets %v because %q, want no flow rules, and why", port.Dispatcher, port.Why)
+	}
+}
+
 func TestClassesByRouteHaveNoRules(t *testing.T) {
 	p := chain(row{dport: span{80, 80}, src: anySrc, drop: "web"})
 	in := &Input{Program: p, Capabilities: able(100)}
