@@ -69,7 +69,8 @@ func get(t *testing.T, client *http.Client, url string) error {
 
 func TestKubeletIsAnsweredBesideThousandsOfIdleConnections(t *testing.T) {
 	address := served(t, probesLimits, nil)
-	kubelet := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: from("127.0.0.1").DialContext, DisableKeepAlives: true}}
+	// As long as the pod's probes have (controllers/chaininstance).
+	kubelet := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: from("127.0.0.1").DialContext, DisableKeepAlives: true}}
 	var idle []net.Conn
 	for i := range 3400 {
 		// A source that opens too many at once is reset: that is no matter here.
