@@ -163,6 +163,10 @@ stateful: engine ## Engine against oracle on STATEFUL (32) random chains with st
 connections: engine ## Engine against oracle on CONNECTIONS (32) random chains with limiters of connections: over a million packets.
 	SINTER_CONNECTIONS=$(or $(CONNECTIONS),32) go test ./test/differential/suites/limits -count=1 -timeout 4h -run 'TestConnectionLimiters|TestLimit' -v
 
+.PHONY: stops
+stops: engine ## Engine against oracle on STOPS (32) random chains of each shape with functions outside of them: over a million packets.
+	SINTER_STOPS=$(or $(STOPS),32) go test ./test/differential/suites/stops -count=1 -timeout 4h -run 'TestStops' -v
+
 .PHONY: homes
 homes: engine ## Engine against oracle on HOMES (32) random chains with port forwards and static translations: over a million packets.
 	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential/suites/napt -count=1 -timeout 4h -run 'TestFixedTranslations' -v
