@@ -64,6 +64,10 @@ var (
 
 	backendUp = metric("backend_up", "Whether a load balancer's backend is up, as the agent's checks tell.", "table", "backend")
 
+	blackboxUp      = metric("blackbox_up", "Whether a blackbox answers probes that leave by one of its wires and come back by the other.", "out", "back")
+	blackboxProbes  = metric("blackbox_probes_total", "Probes sent through a blackbox.", "out", "back")
+	blackboxAnswers = metric("blackbox_answers_total", "Probes that came back.", "out", "back")
+
 	subscribers        = metric("nat_subscribers", "Inside hosts or prefixes that have sessions of a NAPT with limits.", "nat")
 	subscriberSessions = metric("nat_subscriber_sessions", "Sessions of the ten subscribers that have most.", "nat", "subscriber")
 	subscriberPorts    = metric("nat_subscriber_ports", "Outside ports of the ten subscribers that have most sessions.", "nat", "subscriber", "protocol")
@@ -167,6 +171,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if o := s.Now.Stats.GetObservation(); o != nil {
 		e.observation(o, c.Flows())
 	}
+	e.wires(s.Now.Stats)
 	e.subscribers(s.Now.Stats)
 	e.cores(s)
 	e.gauge(shardsHeavy, float64(s.Balance.Heavy.Len()))
@@ -201,6 +206,14 @@ func (e exposition) ports(s *controlpb.Stats) {
 		e.counter(portMarked, p.GetMarked(), p.GetInterface())
 		e.counter(portStrays, p.GetStrays(), p.GetInterface())
 		e.counter(contradicting, offload.Contradictions(p), p.GetInterface())
+	}
+}
+
+func (e exposition) wires(s *controlpb.Stats) {
+	for _, w := range s.GetWires() {
+		e.gauge(blackboxUp, number(!w.GetDown()), w.GetOut(), w.GetBack())
+		e.counter(blackboxProbes, w.GetProbes(), w.GetOut(), w.GetBack())
+		e.counter(blackboxAnswers, w.GetAnswers(), w.GetOut(), w.GetBack())
 	}
 }
 

@@ -52,6 +52,7 @@ func testSeen(t *testing.T) *Seen {
 				Packets: 50 * n, Bytes: 5000 * n, Rules: []*programpb.InspectCount{{Name: "sid 1: tunnel", Packets: 2 * n}},
 			}}},
 			Observation: &programpb.ObservationStats{Name: "mon", Packets: 1300 * n, Bytes: 83_200 * n, Sampled: 13 * n, Records: 12 * n, LostRecords: n, LostPackets: 3 * n, LostBytes: 900 * n},
+			Wires:       testWires(n),
 			Subscribers: testSubscribers(n),
 			Workers: []*controlpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,
@@ -82,6 +83,14 @@ func testSeen(t *testing.T) *Seen {
 			},
 		}},
 		Binding: &binding.Plan{Workers: []int{3}, Devices: []binding.Device{{Interface: "in", Device: "net1", Link: "net1", Driver: binding.AFPacket}}},
+	}
+}
+
+// testWires are both ways through a blackbox: one of them is down.
+func testWires(n uint64) []*controlpb.WireStats {
+	return []*controlpb.WireStats{
+		{Out: "ips-inside", Back: "ips-outside", Probes: 100 * n, Answers: 99 * n},
+		{Out: "ips-outside", Back: "ips-inside", Down: true, Probes: 100 * n, Answers: 2 * n},
 	}
 }
 

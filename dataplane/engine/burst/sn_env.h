@@ -88,6 +88,10 @@ struct sn_env {
 	uint32_t number;	/* the worker's */
 	bool caching;		/* the program has state, and decisions may be kept */
 	bool taking;		/* a burst from other workers */
+	/* Bit per interface: frames should come back by it from a function that is down. It changes between
+	 * two bursts. */
+	uint64_t down;
+	struct sn_wires *wires; /* NULL: no function is watched */
 	struct sn_hooks hooks;
 	struct sn_devices devices;
 	/* Written by every packet. */

@@ -11,6 +11,7 @@
 #include "sn_helper.h"
 #include "sn_log.h"
 #include "sn_thread.h"
+#include "sn_wires.h"
 
 struct sn_threads {
 	struct sn_orders orders;
@@ -20,6 +21,7 @@ struct sn_threads {
 	uint32_t nap_us; /* of an idle one; 0: never naps */
 	uint64_t now_ns; /* the harness's clock */
 	struct sn_helper helper;
+	struct sn_wires *wires;
 	struct sn_thread *all[SN_WORKERS_MAX];
 };
 
@@ -37,6 +39,12 @@ struct sn_threads *sn_threads_create(const struct sn_threads_config *config, str
 	threads->n = config->n;
 	threads->harness = config->harness;
 	threads->nap_us = config->nap_us;
+	threads->wires = sn_wires_create();
+	if (threads->wires == NULL) {
+		sn_fail(err, "no memory for %u workers", config->n);
+		sn_threads_free(threads);
+		return NULL;
+	}
 	for (unsigned int i = 0; i < config->n; i++) {
 		struct sn_thread_config one = {
 			.orders = &threads->orders,
@@ -49,6 +57,7 @@ struct sn_threads *sn_threads_create(const struct sn_threads_config *config, str
 		one.worker.lcore = i + 1;
 		one.worker.number = i;
 		one.worker.n_workers = config->n;
+		one.worker.wires = threads->wires;
 		threads->all[i] = sn_thread_create(&one, err);
 		if (threads->all[i] == NULL) {
 			sn_threads_free(threads);
@@ -65,6 +74,7 @@ void sn_threads_free(struct sn_threads *threads)
 	for (unsigned int i = 0; i < threads->n; i++)
 		sn_thread_free(threads->all[i]);
 	sn_plan_free(threads->orders.plan);
+	sn_wires_free(threads->wires);
 	free(threads);
 }
 
@@ -163,6 +173,11 @@ void sn_threads_release(struct sn_threads *threads)
 bool sn_threads_held(const struct sn_threads *threads)
 {
 	return (atomic_load(&threads->orders.epoch) & 1) != 0;
+}
+
+const struct sn_wires *sn_threads_wires(const struct sn_threads *threads)
+{
+	return threads->wires;
 }
 
 const struct sn_plan *sn_threads_plan(const struct sn_threads *threads)

@@ -58,6 +58,10 @@ void sn_threads_hold(struct sn_threads *threads);
 void sn_threads_release(struct sn_threads *threads);
 bool sn_threads_held(const struct sn_threads *threads);
 
+/* Their knowledge of functions outside of the program. */
+struct sn_wires;
+const struct sn_wires *sn_threads_wires(const struct sn_threads *threads);
+
 /* The plan that they run; NULL: nothing yet. */
 const struct sn_plan *sn_threads_plan(const struct sn_threads *threads);
 

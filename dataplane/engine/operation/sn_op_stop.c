@@ -16,12 +16,14 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	return sn_execution_stop(x, p, op->value);
 }
 
-/* State behind the stop is foreseen when the packet comes back. */
+/* State behind the stop is foreseen when the packet comes back, unless it goes on at once. */
 static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
 {
-	(void)look;
+	const struct sn_stop *s = &look->program->stops[op->value];
+
 	(void)p;
-	(void)op;
+	if (unlikely(look->down >> s->back & 1) && s->when_down == SN_DOWN_BYPASS)
+		return sn_to_segment(s->segment);
 	return sn_done();
 }
 

@@ -33,6 +33,21 @@ static int check_side(struct sn_builder *b, const char *field, uint32_t iface)
 	return 0;
 }
 
+static int check_down(struct sn_builder *b, const stop_msg *from)
+{
+	if (from->down_case == SINTER__PROGRAM__V1__STOP__DOWN_DROP)
+		return sn_build_index(b, "stop.drop", from->drop, b->msg->n_reasons);
+	if (from->down_case != SINTER__PROGRAM__V1__STOP__DOWN_BYPASS)
+		return 0;
+	if (sn_build_index(b, "stop.bypass", from->bypass, b->msg->n_counters))
+		return -EINVAL;
+	if (from->writes)
+		return sn_build_fail(
+			b, "stop.bypass with stop.writes %#x, want 0: what is written would be missing",
+			from->writes);
+	return 0;
+}
+
 static int check_stop(struct sn_builder *b, const stop_msg *from)
 {
 	if (check_side(b, "stop.out", from->out) || check_side(b, "stop.back", from->back))
@@ -43,29 +58,45 @@ static int check_stop(struct sn_builder *b, const stop_msg *from)
 		return -EINVAL;
 	if (from->writes & ~WRITABLE)
 		return sn_build_fail(b, "stop.writes is %#x, want fields that can be written", from->writes);
-	return 0;
+	return check_down(b, from);
 }
 
-static bool is_same(const struct sn_stop *s, const stop_msg *m)
+static struct sn_stop stop_of(const stop_msg *m)
 {
-	return s->out == m->out && s->back == m->back && s->segment == m->segment && s->writes == m->writes;
+	struct sn_stop s = {
+		.out = m->out, .back = m->back, .segment = m->segment, .writes = (uint16_t)m->writes};
+
+	if (m->down_case == SINTER__PROGRAM__V1__STOP__DOWN_DROP) {
+		s.when_down = SN_DOWN_DROP;
+		s.down = SN_REASON_CHAIN + m->drop;
+	} else if (m->down_case == SINTER__PROGRAM__V1__STOP__DOWN_BYPASS) {
+		s.when_down = SN_DOWN_BYPASS;
+		s.down = m->bypass;
+	}
+	return s;
+}
+
+static bool is_same(const struct sn_stop *s, const struct sn_stop *t)
+{
+	return s->out == t->out && s->back == t->back && s->segment == t->segment && s->writes == t->writes &&
+	       s->when_down == t->when_down && s->down == t->down;
 }
 
 int sn_build_stop(struct sn_builder *b, const stop_msg *from, uint32_t *index)
 {
 	struct sn_program *p = b->p;
-	struct sn_stop *stops;
+	struct sn_stop *stops, stop = stop_of(from);
 
 	if (check_stop(b, from))
 		return -EINVAL;
 	for (*index = 0; *index < p->n_stops; ++*index)
-		if (is_same(&p->stops[*index], from))
+		if (is_same(&p->stops[*index], &stop))
 			return 0;
 	stops = grown(p->stops, p->n_stops, sizeof(*stops));
 	if (!stops)
 		return sn_build_no_memory(b);
 	p->stops = stops;
-	stops[p->n_stops++] = (struct sn_stop){from->out, from->back, from->segment, (uint16_t)from->writes};
+	stops[p->n_stops++] = stop;
 	return 0;
 }
 
@@ -112,6 +143,28 @@ static int draw_nonce(struct sn_builder *b)
 	return 0;
 }
 
+static int note_probes(struct sn_builder *b)
+{
+	struct sn_program *p = b->p;
+
+	for (uint32_t i = 0; i < p->n_stops; i++)
+		if (p->stops[i].when_down) {
+			p->interfaces[p->stops[i].back].probed_from = (uint8_t)p->stops[i].out;
+			p->probed |= 1ull << p->stops[i].back;
+		}
+	for (uint32_t i = 0; i < p->n_stops; i++) {
+		const struct sn_stop *s = &p->stops[i];
+		const struct sn_interface *back = &p->interfaces[s->back];
+
+		if (p->probed >> s->back & 1 && back->probed_from != s->out)
+			return sn_build_fail(b,
+					     "stop.back is %u (%.64s), by which frames of another way come "
+					     "back, want a wire of its own",
+					     s->back, back->name);
+	}
+	return 0;
+}
+
 int sn_build_continuations(struct sn_builder *b)
 {
 	struct sn_program *p = b->p;
@@ -132,6 +185,8 @@ int sn_build_continuations(struct sn_builder *b)
 				     "there are %u stops, %u next hops and %u interfaces, want at most %u of "
 				     "their products",
 				     p->n_stops, p->n_hops, p->n_interfaces, SN_CONTINUATIONS_MAX);
+	if (note_probes(b))
+		return -EINVAL;
 	return draw_nonce(b);
 }
 

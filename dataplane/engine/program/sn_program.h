@@ -61,6 +61,7 @@ struct sn_interface {
 	uint64_t *vlans;     /* a bit for each VID; NULL: untagged frames only */
 	bool tiny_fragments; /* first fragments that end within their transport header are let in */
 	bool wire;	     /* a side of a stop: no hosts are there, and ARP is neither sent nor heard */
+	uint8_t probed_from; /* of a wire by which probes come back: the interface by which they leave */
 	uint8_t answer_ttl;  /* of errors that the interface sends into the chain */
 	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
@@ -215,11 +216,20 @@ struct sn_generator {
 	uint32_t segment;
 };
 
+/* The fate of packets while a function does not answer probes. */
+enum sn_when_down {
+	SN_DOWN_UNWATCHED, /* it gets no probes */
+	SN_DOWN_DROP,	   /* they are dropped for a reason */
+	SN_DOWN_BYPASS,	   /* they go on at once, and a counter counts them */
+};
+
 /* A function outside of the program, between two wires. */
 struct sn_stop {
 	uint32_t out, back; /* interfaces: packets leave by the one and come back by the other */
 	uint32_t segment;   /* where they go on then */
 	uint16_t writes;    /* bit per field that the function may change: enum sn_field */
+	uint8_t when_down;  /* enum sn_when_down */
+	uint32_t down;	    /* the reason, or the counter */
 };
 
 /* By what an observation counts packets together. The numbers are the protocol's. */
@@ -285,8 +295,9 @@ struct sn_program {
 	uint32_t n_stops;
 	uint32_t n_hops; /* 0 without stops */
 	struct sn_stop *stops;
-	uint32_t *hops; /* next hops that operations note, ascending; the first is 0: none */
-	uint16_t nonce; /* of the tags of its frames on their way to stops: sn_tag.h */
+	uint32_t *hops;	 /* next hops that operations note, ascending; the first is 0: none */
+	uint16_t nonce;	 /* of the tags of its frames on their way to stops: sn_tag.h */
+	uint64_t probed; /* bit per interface: probes come back by it */
 };
 
 /* Whether plain frames of the class may be followed on to the segment that it leads to. */

@@ -174,6 +174,15 @@ static void address(const struct sn_env *env, struct rte_mbuf *m, uint32_t back,
 		     (struct sn_tag){.nonce = env->program->nonce, .shard = 0, .continuation = continuation});
 }
 
+/* The function is down. */
+static struct sn_verdict without(struct sn_execution *x, const struct sn_pkt *p, const struct sn_stop *s)
+{
+	if (s->when_down == SN_DOWN_DROP)
+		return sn_drop(s->down);
+	sn_execution_count(x, s->down, p);
+	return sn_to_segment(s->segment);
+}
+
 struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop)
 {
 	const struct sn_stop *s = &x->program->stops[stop];
@@ -182,6 +191,8 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 	x->keep = false;
 	if (x->warm_up)
 		return sn_done();
+	if (unlikely(x->slow->env->down >> s->back & 1) && s->when_down)
+		return without(x, p, s);
 	/* Also with DF: a wire is within the chain, and its MTU is none of the path that the sender would
 	 * learn. */
 	if (p->ip_len > x->program->interfaces[s->out].mtu)

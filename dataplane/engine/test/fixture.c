@@ -6,6 +6,7 @@
 
 #include "sn_parse.h"
 #include "sn_rewrite.h"
+#include "sn_wires.h"
 
 static struct rte_mempool *pool;
 
@@ -81,7 +82,10 @@ int open_fixture(void **state)
 	f->state = sn_state_create(1, 1, (struct sn_partitioning){0});
 	f->tx_limit = UINT16_MAX;
 	f->now = 1000 * SECOND;
+	f->wires = sn_wires_create();
+	assert_non_null(f->wires);
 	config.state = f->state;
+	config.wires = f->wires;
 	config.tx_ctx = config.drop_ctx = f;
 	f->worker = sn_worker_create(&config, &f->err);
 	assert_non_null(f->worker);
@@ -102,6 +106,7 @@ int close_fixture(void **state)
 
 	sn_counts_free(sn_worker_set_program(f->worker, NULL, NULL));
 	sn_worker_free(f->worker);
+	sn_wires_free(f->wires);
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 	sn_program_free(f->program);
 	sn_state_free(f->state);
@@ -266,7 +271,7 @@ static struct rte_mbuf *buffer(struct fixture *f, const uint8_t *frame, uint32_t
 	return m;
 }
 
-static void forget(struct fixture *f)
+void forget(struct fixture *f)
 {
 	f->n_in = f->n_out = f->n_drops = 0;
 }

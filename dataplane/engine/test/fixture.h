@@ -48,6 +48,7 @@ struct fixture {
 	struct sn_state *state;
 	struct sn_program *program;
 	struct sn_worker *worker;
+	struct sn_wires *wires;
 	uint64_t kept, lost; /* by the last load */
 	uint64_t now;
 	uint32_t n_out, n_drops, n_in;
@@ -92,6 +93,9 @@ void load_warmed_up(struct fixture *f);
 uint32_t write_frame(const struct packet *p, uint8_t *frame);
 /* The frame's IP and transport checksums are right. */
 void assert_checksums(const uint8_t *frame, uint32_t len);
+
+/* Forgets what came out before. */
+void forget(struct fixture *f);
 
 /* Process frames or packets as one burst; what came out before is forgotten. */
 void send_frame(struct fixture *f, uint16_t iface, const uint8_t *frame, uint32_t len);

@@ -7,6 +7,7 @@
 #include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_share.h"
+#include "sn_wires.h"
 #include "sn_fast_ways.h"
 #include "sn_worker_private.h"
 
@@ -526,7 +527,11 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 		return;
 	}
 	if (unlikely(is_wire(w, iface))) {
-		burst_of_wire(w, iface, pkts, n, now);
+		uint32_t left = n;
+
+		if (w->fast.env.program->probed >> iface & 1)
+			left = sn_wires_hear(&w->fast.env, iface, pkts, n);
+		burst_of_wire(w, iface, pkts, left, now);
 		return;
 	}
 	while (n) {
@@ -571,5 +576,6 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	sn_partition_tick(w->fast.env.partition, now);
 	sn_fast_tick(&w->fast, now);
 	sn_neigh_tick(&w->fast.neighbors, now);
+	sn_wires_tick(&w->fast.env, now);
 	sn_output_flush(&w->fast.env);
 }

@@ -4,6 +4,7 @@
 #include <rte_errno.h>
 
 #include "sn_output.h"
+#include "sn_wires.h"
 #include "sn_worker_private.h"
 
 /* How workers begin and end, and what they are told: nothing of this is on a packet's way. */
@@ -52,6 +53,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 			(uint16_t)RTE_MIN(program->interfaces[i].mtu, (uint32_t)UINT16_MAX);
 	}
 	w->dispatching = is_dispatching(w);
+	sn_wires_look(&w->fast.env);
 	if (program)
 		sn_slow_apply(&w->fast.slow, w->n_workers);
 	sn_neigh_apply(&w->fast.neighbors, old);
@@ -121,6 +123,7 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->mailbox = config->mailbox;
 	w->peers = config->peers;
 	w->fast.env.devices.samples = config->samples;
+	w->fast.env.wires = config->wires;
 	w->fast.env.number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)

@@ -26,11 +26,18 @@ const (
 // Stop ends a leg: the packet leaves by one side of a stop. Its frame has a continuation as its source address (docs/program.md); when it comes
 // back by the other side, the packet goes on in the segment, with the next hop and the entry that it had.
 type Stop struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Out           uint32                 `protobuf:"varint,1,opt,name=out,proto3" json:"out,omitempty"`   // interface, a wire
-	Back          uint32                 `protobuf:"varint,2,opt,name=back,proto3" json:"back,omitempty"` // another wire: by which frames come back
-	Segment       uint32                 `protobuf:"varint,3,opt,name=segment,proto3" json:"segment,omitempty"`
-	Writes        uint32                 `protobuf:"varint,4,opt,name=writes,proto3" json:"writes,omitempty"` // fields that the stop may change: bit i is Field i, of VLAN, SRC, DST, DSCP, TTL, SPORT, DPORT
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Out     uint32                 `protobuf:"varint,1,opt,name=out,proto3" json:"out,omitempty"`   // interface, a wire
+	Back    uint32                 `protobuf:"varint,2,opt,name=back,proto3" json:"back,omitempty"` // another wire: by which frames come back
+	Segment uint32                 `protobuf:"varint,3,opt,name=segment,proto3" json:"segment,omitempty"`
+	Writes  uint32                 `protobuf:"varint,4,opt,name=writes,proto3" json:"writes,omitempty"` // fields that the stop may change: bit i is Field i, of VLAN, SRC, DST, DSCP, TTL, SPORT, DPORT
+	// Down says what becomes of packets while the function does not answer probes (docs/program.md). None: it gets no probes, and all packets leave for it.
+	//
+	// Types that are valid to be assigned to Down:
+	//
+	//	*Stop_Drop
+	//	*Stop_Bypass
+	Down          isStop_Down `protobuf_oneof:"down"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,17 +100,61 @@ func (x *Stop) GetWrites() uint32 {
 	return 0
 }
 
+func (x *Stop) GetDown() isStop_Down {
+	if x != nil {
+		return x.Down
+	}
+	return nil
+}
+
+func (x *Stop) GetDrop() uint32 {
+	if x != nil {
+		if x, ok := x.Down.(*Stop_Drop); ok {
+			return x.Drop
+		}
+	}
+	return 0
+}
+
+func (x *Stop) GetBypass() uint32 {
+	if x != nil {
+		if x, ok := x.Down.(*Stop_Bypass); ok {
+			return x.Bypass
+		}
+	}
+	return 0
+}
+
+type isStop_Down interface {
+	isStop_Down()
+}
+
+type Stop_Drop struct {
+	Drop uint32 `protobuf:"varint,5,opt,name=drop,proto3,oneof"` // they are dropped: an index into Program.reasons
+}
+
+type Stop_Bypass struct {
+	Bypass uint32 `protobuf:"varint,6,opt,name=bypass,proto3,oneof"` // they go on in the segment at once, and are counted: an index into Program.counters. Writes is 0 then
+}
+
+func (*Stop_Drop) isStop_Down() {}
+
+func (*Stop_Bypass) isStop_Down() {}
+
 var File_stop_proto protoreflect.FileDescriptor
 
 const file_stop_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"stop.proto\x12\x11sinter.program.v1\"^\n" +
+	"stop.proto\x12\x11sinter.program.v1\"\x96\x01\n" +
 	"\x04Stop\x12\x10\n" +
 	"\x03out\x18\x01 \x01(\rR\x03out\x12\x12\n" +
 	"\x04back\x18\x02 \x01(\rR\x04back\x12\x18\n" +
 	"\asegment\x18\x03 \x01(\rR\asegment\x12\x16\n" +
-	"\x06writes\x18\x04 \x01(\rR\x06writesB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
+	"\x06writes\x18\x04 \x01(\rR\x06writes\x12\x14\n" +
+	"\x04drop\x18\x05 \x01(\rH\x00R\x04drop\x12\x18\n" +
+	"\x06bypass\x18\x06 \x01(\rH\x00R\x06bypassB\x06\n" +
+	"\x04downB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
 	file_stop_proto_rawDescOnce sync.Once
@@ -133,6 +184,10 @@ func init() { file_stop_proto_init() }
 func file_stop_proto_init() {
 	if File_stop_proto != nil {
 		return
+	}
+	file_stop_proto_msgTypes[0].OneofWrappers = []any{
+		(*Stop_Drop)(nil),
+		(*Stop_Bypass)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -162,3 +162,21 @@ func TestTheHeaviestSubscribersAreShown(t *testing.T) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}
 }
+
+func TestBlackboxesAreShownWithWhetherTheyAreUp(t *testing.T) {
+	s := sample(2, 1)
+	s.Wires = []*controlpb.WireStats{
+		{Out: "ips-inside", Back: "ips-outside", Probes: 500, Answers: 499},
+		{Out: "ips-outside", Back: "ips-inside", Down: true, Probes: 500, Answers: 2},
+	}
+	var b bytes.Buffer
+	if err := Text(&b, Make(nil, nil, s), 0); err != nil {
+		t.Fatal(err)
+	}
+	const want = "PROBES  ANSWERS  BLACKBOX\n" +
+		"500     499      ips-inside to ips-outside: up\n" +
+		"500     2        ips-outside to ips-inside: down\n\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+}

@@ -24,6 +24,8 @@ type Report struct {
 	Counters   []Row       `json:"counters,omitempty"`
 	Drops      []Drop      `json:"drops"`
 	Tables     []Table     `json:"tables,omitempty"`
+	// Wires are the ways through blackboxes that get probes.
+	Wires []Wire `json:"wires,omitempty"`
 	// Subscribers are the heaviest ones of NAPTs that limit them, and the hosts with most connections of those that connection limiters bound.
 	Subscribers []Subscriber `json:"subscribers,omitempty"`
 	Workers     []Worker     `json:"workers"`
@@ -59,6 +61,15 @@ type Drop struct {
 	Reason string `json:"reason"`
 	Kind   string `json:"kind"` // decision, refusal, loss or consumed
 	Rate
+}
+
+// Wire is a way through a blackbox: probes leave by one interface, and come back by the other.
+type Wire struct {
+	Out     string `json:"out"`
+	Back    string `json:"back"`
+	Up      bool   `json:"up"`
+	Probes  uint64 `json:"probes"`
+	Answers uint64 `json:"answers"`
 }
 
 // Table is a state table.
@@ -123,6 +134,9 @@ func Make(p *programpb.Program, before, now *controlpb.Stats) Report {
 	r.Interfaces = m.interfaces(before.GetPorts(), now.GetPorts())
 	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
 	r.Tables = m.tables(before.GetTables(), now.GetTables())
+	for _, w := range now.GetWires() {
+		r.Wires = append(r.Wires, Wire{w.GetOut(), w.GetBack(), !w.GetDown(), w.GetProbes(), w.GetAnswers()})
+	}
 	r.Subscribers = subscribers(now.GetSubscribers())
 	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
 	if !slices.Equal(before.GetHash(), now.GetHash()) {

@@ -21,6 +21,13 @@ func Text(w io.Writer, r Report, width int) error {
 		return fmt.Sprintf("%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d", n.Name, n.Received.Packets, si(n.Received.PacketsPerSecond),
 			si(n.Received.BitsPerSecond), n.Sent.Packets, si(n.Sent.PacketsPerSecond), si(n.Sent.BitsPerSecond), n.Missed)
 	})
+	table(&b, "PROBES\tANSWERS\tBLACKBOX", len(r.Wires), func(i int) string {
+		n, state := r.Wires[i], "down"
+		if n.Up {
+			state = "up"
+		}
+		return fmt.Sprintf("%d\t%d\t%s to %s: %s", n.Probes, n.Answers, n.Out, n.Back, state)
+	})
 	table(&b, "PACKETS\tPPS\tBIT/S\tCLASS", len(r.Classes), func(i int) string { return row(r.Classes[i].Rate, r.Classes[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tCOUNTER", len(r.Counters), func(i int) string { return row(r.Counters[i].Rate, r.Counters[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tKIND\tDROPPED AS", len(r.Drops), func(i int) string {

@@ -174,6 +174,48 @@ static void level_cycle(program_msg *m)
 	leg_of(m, 0)->stop->segment = 0;
 }
 
+static void drop_index(program_msg *m)
+{
+	leg_of(m, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_DROP;
+	leg_of(m, 0)->stop->drop = (uint32_t)m->n_reasons;
+}
+
+static void bypass_index(program_msg *m)
+{
+	leg_of(m, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_BYPASS;
+	leg_of(m, 0)->stop->bypass = (uint32_t)m->n_counters;
+}
+
+static void bypass_writes(program_msg *m)
+{
+	static char *counter = (char *)"bypassed";
+
+	m->n_counters = 1;
+	m->counters = &counter;
+	bypass_index(m);
+	leg_of(m, 0)->stop->bypass = 0;
+	leg_of(m, 0)->stop->writes = 1u << SN_DSCP;
+}
+
+/* Frames that leave by a third wire come back by the one by which probes do. */
+static void two_ways(program_msg *m)
+{
+	static char *reason = (char *)"down";
+	Sinter__Program__V1__Interface **five = sn_arena_alloc(&arena, 5 * sizeof(*five));
+
+	memcpy(five, m->interfaces, 4 * sizeof(*five));
+	five[4] = sn_arena_alloc(&arena, sizeof(**five));
+	*five[4] = *five[BACK];
+	five[4]->name = (char *)"third";
+	m->interfaces = five;
+	m->n_interfaces = 5;
+	m->n_reasons = 1;
+	m->reasons = &reason;
+	drop_index(m);
+	leg_of(m, 0)->stop->drop = 0;
+	leg_of(m, 1)->stop->out = 4;
+}
+
 /* 2 stops and 4 interfaces. */
 static void products(program_msg *m)
 {
@@ -205,6 +247,10 @@ static const struct wrong wrongs[] = {
 	{one_side, "stop.back is stop.out, want the other side"},
 	{writes_proto, "stop.writes is 0xa, want fields that can be written"},
 	{writes_beyond, "stop.writes is 0x10000, want fields that can be written"},
+	{drop_index, "stop.drop is 0, but there are only 0"},
+	{bypass_index, "stop.bypass is 0, but there are only 0"},
+	{bypass_writes, "stop.bypass with stop.writes 0x10, want 0: what is written would be missing"},
+	{two_ways, "stop.back is 3 (back), by which frames of another way come back, want a wire of its own"},
 	{output, "output is 2 (out), a wire: packets leave by it for its stop alone"},
 	{gateway, "interfaces[2] (out): is a wire, and has a gateway: want none"},
 	{neighbors, "is a wire, and has neighbors: want none"},

@@ -6,6 +6,7 @@
 #include "threadless.h"
 
 #include "sn_parse.h"
+#include "sn_wires.h"
 
 #define WORKERS 2
 #define FLOWS	40
@@ -167,6 +168,48 @@ static void a_packet_goes_on_at_the_worker_that_has_its_state(void **state)
 	assert_int_equal(packets, 2 * FLOWS * WORKERS);
 }
 
+/* Time for a probe, which nobody returns. */
+static void pass_unanswered(struct world *w)
+{
+	w->n_out = 0;
+	sn_threads_set_now(sn_engine_threads(w->engine), now_of(w->engine) + 10 * MS);
+	tick_workers(w->engine, WORKERS);
+	assert_int_equal(w->n_out, 1);
+	assert_int_equal(w->last.iface, OUT);
+}
+
+static void packets_past_a_function_that_is_down_go_where_their_state_is(void **state)
+{
+	static char *counter = (char *)"ips/bypassed";
+	struct world *w = *state;
+	Sinter__Program__V1__Program *m = napt_behind(&w->arena);
+	Sinter__Program__V1__Stop *stop = m->segments[0]->classes[0]->legs[0]->stop;
+
+	m->n_counters = 1;
+	m->counters = &counter;
+	stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_BYPASS;
+	load_threadless(w->engine, m, NULL, 0);
+	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++)
+		pass_unanswered(w);
+	tick_workers(w->engine, WORKERS); /* the first one knows it, too */
+	for (uint16_t i = 0; i < FLOWS * WORKERS; i++) {
+		struct packet out = outward(SN_UDP, 5000 + i / WORKERS);
+		uint8_t frame[FRAME_MAX];
+
+		w->n_out = 0;
+		receive(w, i % WORKERS, 0, frame, write_frame(&out, frame));
+		poll_all(w);
+		assert_int_equal(w->n_drops, 0);
+		assert_int_equal(w->n_out, 1);
+		assert_int_equal(w->last.iface, 1);
+		assert_memory_equal(w->last.data, other_mac, 6);
+		assert_int_equal(src_of(w->last.data), SN_SAMPLE_POOL);
+		assert_checksums(w->last.data, w->last.len);
+	}
+	assert_int_equal(sessions_of_engine(w->engine), FLOWS);
+	assert_int_equal(handed(w), FLOWS);
+}
+
 /* A packet that one worker has handed over, and the other has not taken yet. */
 static void hand_over(struct world *w)
 {
@@ -224,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORKERS_TEST(a_packet_goes_on_at_the_worker_that_has_its_state),
+		WORKERS_TEST(packets_past_a_function_that_is_down_go_where_their_state_is),
 		WORKERS_TEST(a_packet_between_workers_goes_by_its_interface_if_the_program_changes),
 		cmocka_unit_test_setup_teardown(frames_of_a_wire_are_not_passed_on_to_another_engine,
 						open_bare, close_workers),

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_wires.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "sn_output.h"
+#include "sn_tag.h"
+
+/* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
+#define PROBE_TYPE 0x88b6
+
+/* A frame of the least length: addresses, type, and which engine sent it to come back by which port. */
+enum {
+	AT_TYPE = 12,
+	AT_KEY = 14,
+	AT_PORT = 22,
+	PROBE_LEN = 60,
+};
+
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "workers wait for nobody");
+
+struct sn_wires *sn_wires_create(void)
+{
+	struct sn_wires *w = calloc(1, sizeof(*w));
+
+	if (w && getrandom(&w->key, sizeof(w->key), 0) == sizeof(w->key)) {
+		atomic_flag_clear(&w->sending);
+		return w;
+	}
+	free(w);
+	return NULL;
+}
+
+void sn_wires_free(struct sn_wires *wires)
+{
+	free(wires);
+}
+
+const struct sn_wire *sn_wires_of(const struct sn_wires *wires, uint16_t port)
+{
+	return wires && port < SN_IFACES_MAX ? &wires->wires[port] : NULL;
+}
+
+static struct sn_wire *wire_of(const struct sn_env *env, uint32_t back)
+{
+	uint16_t port = env->addresses.ports[back];
+
+	return env->wires && port < SN_IFACES_MAX ? &env->wires->wires[port] : NULL;
+}
+
+/* ---- probes ---- */
+
+static void write_probe(const struct sn_env *env, uint8_t f[PROBE_LEN], uint32_t back)
+{
+	memset(f, 0, PROBE_LEN);
+	memcpy(f, &env->addresses.macs[back], 6);
+	sn_tag_write(f + 6, (struct sn_tag){.nonce = env->program->nonce});
+	sn_store16(f + AT_TYPE, PROBE_TYPE);
+	memcpy(f + AT_KEY, &env->wires->key, sizeof(env->wires->key));
+	sn_store16(f + AT_PORT, env->addresses.ports[back]);
+}
+
+static bool is_probe(const struct sn_env *env, const struct rte_mbuf *m, uint32_t back)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	return m->data_len >= AT_PORT + 2 && sn_load16(f + AT_TYPE) == PROBE_TYPE &&
+	       !memcmp(f + AT_KEY, &env->wires->key, sizeof(env->wires->key)) &&
+	       sn_load16(f + AT_PORT) == env->addresses.ports[back];
+}
+
+/* One that cannot be sent counts all the same: no packet could either. */
+static void send_probe(struct sn_env *env, struct sn_wire *wire, uint32_t out, uint32_t back)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(env->pool);
+
+	atomic_fetch_add_explicit(&wire->probes, 1, memory_order_relaxed);
+	if (!m)
+		return;
+	sn_source_set(m, SN_SOURCE_NONE);
+	write_probe(env, (uint8_t *)rte_pktmbuf_append(m, PROBE_LEN), back);
+	sn_output_send(env, (uint16_t)out, m);
+}
+
+/* Judges by the last probe. A wire that had none for long has no past: its program had it unwatched. */
+static void judge(struct sn_wire *wire, uint64_t now)
+{
+	bool first = now - wire->sent_at >= SN_PROBES_PAST_NS;
+	bool heard = atomic_exchange_explicit(&wire->heard, false, memory_order_relaxed);
+
+	wire->sent_at = now;
+	wire->lost = heard || first ? 0 : wire->lost + 1;
+	wire->back = heard && !first ? wire->back + 1 : 0;
+	if (wire->lost >= SN_PROBES_LOST)
+		atomic_store_explicit(&wire->down, true, memory_order_relaxed);
+	else if (first || wire->back >= SN_PROBES_BACK)
+		atomic_store_explicit(&wire->down, false, memory_order_relaxed);
+}
+
+static void send_probes(struct sn_env *env, uint64_t now)
+{
+	const struct sn_program *p = env->program;
+
+	for (uint64_t left = p->probed; left; left &= left - 1) {
+		uint32_t back = (uint32_t)__builtin_ctzll(left);
+		struct sn_wire *wire = wire_of(env, back);
+
+		if (!wire)
+			continue;
+		judge(wire, now);
+		send_probe(env, wire, p->interfaces[back].probed_from, back);
+	}
+}
+
+/* ---- by workers ---- */
+
+void sn_wires_look(struct sn_env *env)
+{
+	env->down = 0;
+	for (uint64_t left = env->program && env->wires ? env->program->probed : 0; left; left &= left - 1) {
+		uint32_t back = (uint32_t)__builtin_ctzll(left);
+		const struct sn_wire *wire = wire_of(env, back);
+
+		if (wire && atomic_load_explicit(&wire->down, memory_order_relaxed))
+			env->down |= 1ull << back;
+	}
+}
+
+void sn_wires_tick(struct sn_env *env, uint64_t now)
+{
+	struct sn_wires *w = env->wires;
+
+	if (likely(!w || !env->program->probed))
+		return;
+	if (now >= atomic_load_explicit(&w->due, memory_order_relaxed) &&
+	    !atomic_flag_test_and_set_explicit(&w->sending, memory_order_acquire)) {
+		if (now >= atomic_load_explicit(&w->due, memory_order_relaxed)) {
+			atomic_store_explicit(&w->due, now + SN_PROBES_NS, memory_order_relaxed);
+			send_probes(env, now);
+		}
+		atomic_flag_clear_explicit(&w->sending, memory_order_release);
+	}
+	sn_wires_look(env);
+}
+
+uint32_t sn_wires_hear(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
+{
+	struct sn_wire *wire = wire_of(env, iface);
+	uint32_t left = 0;
+
+	if (!wire)
+		return n;
+	for (uint32_t i = 0; i < n; i++) {
+		if (likely(!is_probe(env, frames[i], iface))) {
+			frames[left++] = frames[i];
+			continue;
+		}
+		atomic_fetch_add_explicit(&wire->answers, 1, memory_order_relaxed);
+		atomic_store_explicit(&wire->heard, true, memory_order_relaxed);
+		sn_count_add(&env->stats.ports[iface].rx, frames[i]->pkt_len);
+		rte_pktmbuf_free(frames[i]);
+	}
+	return left;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_WIRES_H
+#define SN_WIRES_H
+
+/*
+ * Whether functions outside of the program answer. A probe leaves by one of a function's wires, as a packet
+ * does that makes a stop, and the function bridges it: it comes back by the other. Workers share what they
+ * know, by the port by which probes come back; one of them sends, whichever finds it due.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_env.h"
+
+#define SN_PROBES_NS	  10000000ull	       /* between two probes of a wire */
+#define SN_PROBES_LOST	  5		       /* in a row: it is down */
+#define SN_PROBES_BACK	  3		       /* in a row: it is up again */
+#define SN_PROBES_PAST_NS (100 * SN_PROBES_NS) /* without one: what was known is forgotten */
+
+struct sn_wire {
+	atomic_bool heard; /* since the last probe */
+	atomic_bool down;
+	_Atomic uint64_t probes, answers;
+	/* Written by who sends: */
+	uint64_t sent_at;
+	uint32_t lost, back;
+};
+
+struct sn_wires {
+	uint64_t key;	     /* of this engine's probes */
+	atomic_flag sending; /* held by who sends */
+	_Atomic uint64_t due;
+	struct sn_wire wires[SN_IFACES_MAX]; /* by port */
+};
+
+/* NULL without memory, or without a random number. */
+struct sn_wires *sn_wires_create(void);
+void sn_wires_free(struct sn_wires *wires);
+
+/* The wire by which an interface's probes come back; NULL: nobody knows it. */
+const struct sn_wire *sn_wires_of(const struct sn_wires *wires, uint16_t port);
+
+/* Sends probes if they are due, and has the worker know who is down: between two bursts. */
+void sn_wires_tick(struct sn_env *env, uint64_t now);
+
+/* The worker knows who is down, by a program that it has just got. */
+void sn_wires_look(struct sn_env *env);
+
+/* Takes the probes out of frames that came in by a wire, and counts them as received. How many frames are
+ * left, in their order. */
+uint32_t sn_wires_hear(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n);
+
+#endif /* SN_WIRES_H */
