@@ -157,6 +157,28 @@ func TestTheReaderAgreesWithTheAPIServer(t *testing.T) {
 	}
 }
 
+func TestAFunctionThatWritesIsNotOpenWhenDown(t *testing.T) {
+	s := servers(t)["NetworkFunction"]
+	for spec, right := range map[string]bool{
+		"whenDown: Open":                                  true,
+		"whenDown: Open, behavior: {}":                    true,
+		"whenDown: Open, behavior: {writes: []}":          true,
+		"whenDown: Open, behavior: {writes: [DSCP]}":      false,
+		"whenDown: Closed, behavior: {writes: [DSCP]}":    true,
+		"behavior: {writes: [DSCP]}":                      true,
+		"whenDown: Opened":                                false,
+		"whenDown: \"\"":                                  false,
+		"whenDown: Open, behavior: {writes: [DSCP, TTL]}": false,
+	} {
+		var o map[string]any
+		must(t, yaml.Unmarshal([]byte("apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\nmetadata: {name: ips}\n"+
+			"spec: {blackbox: {inside: a, outside: b, "+spec+"}}\n"), &o))
+		if theirs, ours := s.refuses(t, runtime.DeepCopyJSON(o)), reader(t, o); (len(theirs) == 0) != right || (len(ours) == 0) != right {
+			t.Errorf("%s: the API server finds %q, the reader %q; right: %t", spec, theirs, ours, right)
+		}
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -2,6 +2,7 @@ package v1alpha1
 
 // Blackbox is a function that someone else runs, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
+// +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all.
 	// +optional
@@ -19,6 +20,12 @@ type Blackbox struct {
 	// Behavior is what the function may do to packets. Any function may drop them, and send packets of its own.
 	// +optional
 	Behavior BlackboxBehavior `json:"behavior,omitempty,omitzero"`
+
+	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
+	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
+	// packets leave for it, whatever becomes of them.
+	// +optional
+	WhenDown BlackboxWhenDown `json:"whenDown,omitempty"`
 }
 
 // BlackboxAttachment is how a blackbox is in the way of packets.
@@ -27,6 +34,16 @@ type BlackboxAttachment string
 
 // BlackboxWire is a blackbox through which packets go from side to side.
 const BlackboxWire BlackboxAttachment = "Wire"
+
+// BlackboxWhenDown is what becomes of packets while a blackbox is down.
+// +kubebuilder:validation:Enum=Open;Closed
+type BlackboxWhenDown string
+
+// Fates of packets while a blackbox is down.
+const (
+	BlackboxOpen   BlackboxWhenDown = "Open"
+	BlackboxClosed BlackboxWhenDown = "Closed"
+)
 
 // BlackboxBehavior is what a blackbox may do to packets.
 type BlackboxBehavior struct {

@@ -22,7 +22,29 @@ type Stop struct {
 	Interfaces [StopSides]string
 	// Changes are the fields that the function may write. What it may not write is as it was.
 	Changes []headerspace.Field
+	// WhenDown is what becomes of packets while the function is down.
+	WhenDown WhenDown
 }
+
+// WhenDown is what becomes of packets at a Stop while its function does not answer probes.
+type WhenDown uint8
+
+// Whether the function gets probes at all, and what becomes of packets while they do not come back.
+const (
+	StopUnwatched WhenDown = iota // it gets none
+	StopOpen                      // packets go on at once by the other output, and are counted by <node>/bypassed
+	StopClosed                    // they are dropped as <node>/down
+)
+
+func (w WhenDown) String() string {
+	return [...]string{StopUnwatched: "not watched", StopOpen: "open when down", StopClosed: "closed when down"}[w]
+}
+
+// DownReason is why packets are dropped at a stop of the name that is down.
+func DownReason(node string) string { return node + "/down" }
+
+// BypassCounter counts packets that go on past a stop of the name that is down.
+func BypassCounter(node string) string { return node + "/bypassed" }
 
 // Kind implements Element.
 func (Stop) Kind() string { return "stop" }
@@ -45,12 +67,15 @@ func (Stop) PortNames() []string { return []string{"inside", "outside"} }
 // String is the element as a dump shows it.
 func (s Stop) String() string {
 	text := fmt.Sprintf("%s between %s and %s", s.Kind(), s.Interfaces[StopInside], s.Interfaces[StopOutside])
-	if len(s.Changes) == 0 {
-		return text
+	if len(s.Changes) > 0 {
+		var names []string
+		for _, f := range s.Changes {
+			names = append(names, f.String())
+		}
+		text += ", changes " + strings.Join(names, " ")
 	}
-	var names []string
-	for _, f := range s.Changes {
-		names = append(names, f.String())
+	if s.WhenDown != StopUnwatched {
+		text += ", " + s.WhenDown.String()
 	}
-	return text + ", changes " + strings.Join(names, " ")
+	return text
 }

@@ -7,6 +7,7 @@ package interp
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -37,7 +38,8 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	away     away // packets at stops
+	away     away            // packets at stops
+	down     map[string]bool // nodes of stops
 }
 
 // link is a chain interface made ready.
@@ -139,5 +141,6 @@ func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	next := New(g, opts)
 	next.Resume(c.Chain)
 	next.away.nonce = c.away.nonce + 1 // packets at stops are classified again when they come back
+	next.down = maps.Clone(c.down)
 	return next
 }

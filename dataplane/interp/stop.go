@@ -13,17 +13,45 @@ import (
 )
 
 func init() {
-	registerOwn(func(c *Chain, _ string, e element.Stop) pass.Element {
-		return stop{[element.StopSides]int{c.linkNamed(e.Interfaces[element.StopInside]), c.linkNamed(e.Interfaces[element.StopOutside])}}
+	pass.Register(func(c *pass.Chain, name string, e element.Stop) pass.Element {
+		if e.WhenDown == element.StopOpen {
+			c.AddCounter(element.BypassCounter(name))
+		}
+		link := c.Owner.(*Chain).linkNamed
+		return stop{[element.StopSides]int{link(e.Interfaces[element.StopInside]), link(e.Interfaces[element.StopOutside])}, e.WhenDown}
 	})
 }
 
 // stop is a function outside of the chain: a frame that leaves for it is over, and its packet goes on when a frame comes back.
-type stop struct{ links [element.StopSides]int }
+type stop struct {
+	links    [element.StopSides]int
+	whenDown element.WhenDown
+}
 
-// Pass sends the packet out of its side. Whatever becomes of it, state that it made stays: the packet has left.
+// SetDown says whether the function of a stop is down, by the stop's node. None is until then. One that is not watched has packets either way.
+func (c *Chain) SetDown(node string, down bool) {
+	if c.down == nil {
+		c.down = map[string]bool{}
+	}
+	c.down[node] = down
+}
+
+// Pass sends the packet out of its side. Whatever becomes of it, state that it made stays: the packet has left. If the function is down and watched,
+// the packet is dropped, or goes on as it is.
 func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
 	c := runOf(r).c
+	if c.down[n.Name] {
+		switch s.whenDown {
+		case element.StopUnwatched:
+		case element.StopClosed:
+			r.Discard(n, p, element.DownReason(n.Name))
+			return pass.Ended, false
+		case element.StopOpen:
+			r.Count(element.BypassCounter(n.Name), p)
+			r.Note("past the function, which is down")
+			return 1 - in, true
+		}
+	}
 	by, back := s.links[in], s.links[1-in]
 	if l := &c.links[by]; len(p.IP) > l.mtu {
 		// The sender is told of an MTU of the path. A wire is within the chain, and as wide as its interfaces are.

@@ -20,10 +20,15 @@ const (
 
 // stopped is a chain in which packets pass an element, a stop and another element on their way out, and only the stop on their way in.
 func stopped(before, behind element.Element) *graph.Graph {
+	return stoppedWhen(element.StopUnwatched, before, behind)
+}
+
+// stoppedWhen is such a chain with a stop that is down at times.
+func stoppedWhen(down element.WhenDown, before, behind element.Element) *graph.Graph {
 	b := testbed.New()
 	first, last := b.Add("before", before), b.Add("behind", behind)
 	expired := b.Add("expired", element.Discard{Reason: "expired"})
-	s := b.Add("ips", element.Stop{Interfaces: [element.StopSides]string{"ips/inside", "ips/outside"}})
+	s := b.Add("ips", element.Stop{Interfaces: [element.StopSides]string{"ips/inside", "ips/outside"}, WhenDown: down})
 	b.Wire(b.In(testbed.Inside), 0, first, 0)
 	b.Wire(first, 0, s, element.StopInside)
 	b.Wire(s, element.StopOutside, last, 0)
@@ -130,9 +135,8 @@ func TestFramesThatTheChainDidNotSendAwayAreCountedAndGoOnBehindTheStop(t *testi
 func TestAFrameThatComesBackByTheSideThatItLeftByIsOnItsWayIn(t *testing.T) {
 	c := start(stopped(element.DecTTL{}, element.DecTTL{}))
 	at := sendAway(t, c, testbed.Inside, testbed.UDP(5, 6).Frame(), wireInside)
-	p := testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 6, Dport: 5}
-	frame := slices.Concat(macOf(wireInside), at[6:12], p.Frame()[12:])
-	testbed.Want(t, c.Process(0, wireInside, frame, nil), testbed.Delivered(p))
+	frame := slices.Concat(macOf(wireInside), at[6:12], reply.Frame()[12:])
+	testbed.Want(t, c.Process(0, wireInside, frame, nil), testbed.Delivered(reply))
 	if n := c.Counters()["ips/inside/untagged"].Packets; n != 1 {
 		t.Errorf("%d are counted, want 1: nobody sent it to that side", n)
 	}
@@ -170,6 +174,89 @@ func TestAPacketThatDoesNotFitAWireIsDropped(t *testing.T) {
 	for _, df := range []bool{false, true} {
 		p := testbed.Packet{Sport: 5, Dport: 6, DF: df, Payload: make([]byte, 73)}
 		testbed.Dropped(t, start(g).Process(0, testbed.Inside, p.Frame(), nil), "too-big")
+	}
+}
+
+func TestAStopThatIsDownDoesAsItSays(t *testing.T) {
+	for when, k := range map[element.WhenDown]struct {
+		out, in func(t *testing.T, r pass.Result)
+	}{
+		element.StopUnwatched: {leftBy(wireInside), leftBy(wireOutside)},
+		element.StopClosed:    {droppedAs("ips/down"), droppedAs("ips/down")},
+		element.StopOpen: {
+			func(t *testing.T, r pass.Result) {
+				testbed.Want(t, r, testbed.Sent(testbed.Packet{Sport: 5, Dport: 6, TTL: 62}))
+			},
+			func(t *testing.T, r pass.Result) { testbed.Want(t, r, testbed.Delivered(reply)) },
+		},
+	} {
+		t.Run(when.String(), func(t *testing.T) {
+			c := start(stoppedWhen(when, element.DecTTL{}, element.DecTTL{}))
+			sendAway(t, c, testbed.Inside, testbed.UDP(5, 6).Frame(), wireInside) // it is up
+			c.SetDown("ips", true)
+			k.out(t, c.Process(0, testbed.Inside, testbed.UDP(5, 6).Frame(), nil))
+			k.in(t, c.Process(0, testbed.Outside, frameFor(testbed.Outside, reply), nil))
+			c.SetDown("another", true)
+			c.SetDown("ips", false)
+			sendAway(t, c, testbed.Inside, testbed.UDP(5, 6).Frame(), wireInside)
+		})
+	}
+}
+
+// reply is from a host outside.
+var reply = testbed.Packet{Src: "198.51.100.1", Dst: "10.0.0.2", Sport: 6, Dport: 5}
+
+func leftBy(wire int) func(*testing.T, pass.Result) {
+	return func(t *testing.T, r pass.Result) {
+		t.Helper()
+		if len(r.Out) != 1 || r.Out[0].Interface != wire || !r.Out[0].Tagged {
+			t.Errorf("got %+v, want one frame with a continuation out of wire %d", r, wire)
+		}
+	}
+}
+
+func droppedAs(reason string) func(*testing.T, pass.Result) {
+	return func(t *testing.T, r pass.Result) { t.Helper(); testbed.Dropped(t, r, reason) }
+}
+
+func TestWhatGoesPastAStopIsCountedAndKeepsItsNextHop(t *testing.T) {
+	via := testbed.Addr("192.0.2.99")
+	route := element.Lookup{Routes: []element.Route{{Prefix: testbed.Prefix("0.0.0.0/0"), Via: via}}, NoRoute: 1, Outs: 2}
+	c := start(stoppedWhen(element.StopOpen, route, element.DecTTL{}))
+	if n, known := c.Counters()["ips/bypassed"]; !known || n.Packets != 0 {
+		t.Errorf("the counter is %+v, known: %t; want 0: none has come", n, known)
+	}
+	c.SetDown("ips", true)
+	frame := testbed.UDP(5, 6).Frame()
+	if r := c.Process(0, testbed.Inside, frame, nil); len(r.Out) != 1 || r.Out[0].NextHop != via {
+		t.Errorf("got %+v, want a frame to %v", r, via)
+	}
+	if got, want := c.Counters()["ips/bypassed"], (pass.Count{Packets: 1, Bytes: uint64(len(frame))}); got != want {
+		t.Errorf("counted are %+v, want %+v", got, want)
+	}
+	c = c.Continue(stoppedWhen(element.StopOpen, route, element.DecTTL{}), Options{})
+	if r := c.Process(0, testbed.Inside, frame, nil); len(r.Out) != 1 || r.Out[0].Interface != testbed.Outside {
+		t.Errorf("got %+v, want that the function is down yet with another program", r)
+	}
+}
+
+func TestTheMTUOfAWireIsNotAskedWhileItsStopIsDown(t *testing.T) {
+	p := testbed.Packet{Sport: 5, Dport: 6, Payload: make([]byte, 73)}
+	for when, want := range map[element.WhenDown]func(*testing.T, pass.Result){
+		element.StopUnwatched: droppedAs("too-big"),
+		element.StopClosed:    droppedAs("ips/down"),
+		element.StopOpen: func(t *testing.T, r pass.Result) {
+			t.Helper()
+			if len(r.Out) != 1 || r.Out[0].Interface != testbed.Outside {
+				t.Errorf("got %+v, want the packet out of the chain", r)
+			}
+		},
+	} {
+		g := stoppedWhen(when, element.DecTTL{}, element.DecTTL{})
+		g.Interfaces[wireInside].MTU = 100
+		c := start(g)
+		c.SetDown("ips", true)
+		want(t, c.Process(0, testbed.Inside, p.Frame(), nil))
 	}
 }
 

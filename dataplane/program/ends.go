@@ -50,7 +50,10 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 		ends = exits(p, segment, l, p.GetInterfaces()[o.Output])
 	default:
 		known, _ := rule.OutcomeOf(l)
-		ends = []End{{Unless: known.Unless}}
+		ends = []End{{}}
+		if known.Unless != nil {
+			ends[0].Unless = known.Unless(p, l)
+		}
 	}
 	var may []string
 	for _, op := range l.GetOps() {

@@ -70,6 +70,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outside
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: whenDown
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAttachment
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
@@ -81,6 +84,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
   map:
     fields:

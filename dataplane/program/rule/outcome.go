@@ -14,8 +14,8 @@ type Outcome struct {
 	LeadsTo func(l *programpb.Leg) []uint32
 	// Text says it in words: what becomes of the packets; nil: the framework knows it.
 	Text func(p *programpb.Program, l *programpb.Leg) string
-	// Unless are the reasons under which a packet may be dropped, for what no header says.
-	Unless []string
+	// Unless are the reasons under which a packet may be dropped, for what no header says; nil: there are none.
+	Unless func(p *programpb.Program, l *programpb.Leg) []string
 }
 
 // outcomes are by the type of the outcome's member in Leg.

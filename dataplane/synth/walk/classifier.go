@@ -31,7 +31,8 @@ func (c *classifier) ruleName(rule int) string {
 	return c.Rules[rule].Name
 }
 
-func (c *classifier) counters(string) []string {
+// Counters implements WithCounters.
+func (c *classifier) Counters(string) []string {
 	out := make([]string, len(c.Rules))
 	for i, r := range c.Rules {
 		if r.Count {

@@ -11,7 +11,7 @@ func init() { Register(func(element.Counter) Meaning { return counter{} }) }
 
 type counter struct{}
 
-func (counter) counters(node string) []string { return []string{node} }
+func (counter) Counters(node string) []string { return []string{node} }
 
 func (counter) Walk(w *Walker, t *Unit, at Arrival) error {
 	w.count(t, at.Node, 0)

@@ -279,6 +279,9 @@ func (e *Emitter) Node(i int) *graph.Node { return &e.w.g.Nodes[i] }
 // Table is the place of a node's state table in the program.
 func (e *Emitter) Table(node int) uint32 { return uint32(e.w.Table(node)) }
 
+// Counter is the place of one of a node's counters in the program (see WithCounters).
+func (e *Emitter) Counter(node, i int) uint32 { return uint32(e.w.counters.of[node][i]) }
+
 // Behind is the segment of packets that go on behind an output of a node (see Forking).
 func (e *Emitter) Behind(node, out int) uint32 { return uint32(e.w.index[behind(node, out)]) }
 

@@ -32,10 +32,10 @@ type ruled interface {
 	ruleName(rule int) string
 }
 
-// counting is an element that counts packets.
-type counting interface {
-	// counters are the names of its counters, by rule; empty: the rule does not count.
-	counters(node string) []string
+// WithCounters is an element that counts packets.
+type WithCounters interface {
+	// Counters are the names of its counters, by rule; empty: the rule does not count.
+	Counters(node string) []string
 }
 
 // Keeping is an element that keeps state in a table.

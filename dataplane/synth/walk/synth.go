@@ -90,8 +90,8 @@ func (w *Walker) indexCounters() counterIndex {
 		return i
 	}
 	for n, node := range w.g.Nodes {
-		if m, ok := w.means[n].(counting); ok {
-			for _, name := range m.counters(node.Name) {
+		if m, ok := w.means[n].(WithCounters); ok {
+			for _, name := range m.Counters(node.Name) {
 				c.of[n] = append(c.of[n], number(name))
 			}
 		}

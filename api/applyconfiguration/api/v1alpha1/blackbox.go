@@ -20,6 +20,10 @@ type BlackboxApplyConfiguration struct {
 	Outside *apiv1alpha1.Name `json:"outside,omitempty"`
 	// Behavior is what the function may do to packets. Any function may drop them, and send packets of its own.
 	Behavior *BlackboxBehaviorApplyConfiguration `json:"behavior,omitempty"`
+	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
+	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
+	// packets leave for it, whatever becomes of them.
+	WhenDown *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
 }
 
 // BlackboxApplyConfiguration constructs a declarative configuration of the Blackbox type for use with
@@ -57,5 +61,13 @@ func (b *BlackboxApplyConfiguration) WithOutside(value apiv1alpha1.Name) *Blackb
 // If called multiple times, the Behavior field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithBehavior(value *BlackboxBehaviorApplyConfiguration) *BlackboxApplyConfiguration {
 	b.Behavior = value
+	return b
+}
+
+// WithWhenDown sets the WhenDown field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WhenDown field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithWhenDown(value apiv1alpha1.BlackboxWhenDown) *BlackboxApplyConfiguration {
+	b.WhenDown = &value
 	return b
 }

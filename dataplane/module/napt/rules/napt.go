@@ -36,7 +36,7 @@ func init() {
 		Check: func(p *programpb.Program, at string, l *programpb.Leg) error {
 			return pools.Index(p, at, "state_return", l.GetStateReturn())
 		},
-		Unless: []string{"nat-no-binding"},
+		Unless: func(*programpb.Program, *programpb.Leg) []string { return []string{"nat-no-binding"} },
 	})
 }
 

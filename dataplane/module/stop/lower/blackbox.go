@@ -36,6 +36,11 @@ var fields = map[v1alpha1.HeaderField]headerspace.Field{
 	v1alpha1.FieldSourcePort: headerspace.SPort, v1alpha1.FieldDestinationPort: headerspace.DPort,
 }
 
+// whenDown is what becomes of packets while the function is down; absent: nobody knows that it is.
+var whenDown = map[v1alpha1.BlackboxWhenDown]element.WhenDown{
+	v1alpha1.BlackboxOpen: element.StopOpen, v1alpha1.BlackboxClosed: element.StopClosed,
+}
+
 // Traits say what the function may do that nobody foresees.
 func (k *blackbox) Traits() lower.Traits {
 	writes := func(f ...v1alpha1.HeaderField) bool {
@@ -53,6 +58,10 @@ func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 		e.Changes = append(e.Changes, fields[w])
 	}
 	slices.Sort(e.Changes)
+	e.WhenDown = whenDown[k.spec.WhenDown]
+	if e.WhenDown == element.StopOpen && len(e.Changes) > 0 {
+		b.Fail(f.Object, f.Path+".whenDown", string(k.spec.WhenDown), "what behavior.writes names would be missing in packets that pass it by; set Closed, or leave behavior.writes out")
+	}
 	k.node = b.Add(f.Name, f.Name, e)
 	for side, name := range lower.TwoSides {
 		if b.Reached(f.Port(name)) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/graph/graphtest"
 )
 
@@ -22,6 +24,8 @@ func TestWhatIsWrongWithABlackbox(t *testing.T) {
 	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
 		"no side":                 {wires, "outside: b", through, at + "inside: "},
 		"an attachment to come":   {wires, "attachment: Tap, inside: a, outside: b", through, at + `attachment: "Tap": must be one of Wire`},
+		"an unknown fate":         {wires, "inside: a, outside: b, whenDown: Bypass", through, at + `whenDown: "Bypass": must be one of Open, Closed`},
+		"open, and it writes":     {wires, "inside: a, outside: b, whenDown: Open, behavior: {writes: [TTL]}", through, "whenDown: Open needs a function that writes nothing"},
 		"an unknown wire":         {wires, "inside: a, outside: bb", through, at + `outside: "bb": no interface of the chain with wire: true has this name; did you mean "b"?`},
 		"an interface":            {wires, "inside: inside, outside: b", through, at + `inside: "inside": no interface of the chain with wire: true has this name; the interface has an address: set wire: true in its place`},
 		"one wire for both sides": {wires, "inside: a, outside: a", through, at + `outside: "a": the wire is a side of "ips" already; each side needs one of its own`},
@@ -68,6 +72,29 @@ func TestWhatABlackboxBecomes(t *testing.T) {
 		if !strings.Contains(dump, want) {
 			t.Errorf("got\n%s\nwant in it\n%s", dump, want)
 		}
+	}
+}
+
+func TestWhatBecomesOfPacketsWhileABlackboxIsDown(t *testing.T) {
+	for spec, want := range map[string]string{
+		"inside: a, outside: b":                                              "ips: stop between a and b\n",
+		"inside: a, outside: b, whenDown: Open":                              "ips: stop between a and b, open when down\n",
+		"inside: a, outside: b, whenDown: Closed":                            "ips: stop between a and b, closed when down\n",
+		"inside: a, outside: b, whenDown: Closed, behavior: {writes: [TTL]}": "ips: stop between a and b, changes ttl, closed when down\n",
+	} {
+		if dump := graphtest.Dump(t, boxed(wires, spec, through)); !strings.Contains(dump, want) {
+			t.Errorf("%s: got\n%s\nwant in it\n%s", spec, dump, want)
+		}
+	}
+}
+
+// An API server with the CRDs of another release may take what these refuse.
+func TestAnOpenBlackboxThatWritesIsRefusedWithoutTheRulesOfTheAPI(t *testing.T) {
+	b, found := manifest.Parse("chain.yaml", []byte(boxed(wires, "inside: a, outside: b, whenDown: Open", through)), graphtest.Read)
+	b.Chains[0].Spec.Functions[0].Blackbox.Behavior.Writes = []v1alpha1.HeaderField{v1alpha1.FieldTTL}
+	_, found = graphtest.Build(t, b, found)
+	if want := `spec.functions[0].blackbox.whenDown: "Open": `; !found.HasErrors() || !strings.Contains(found.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", found, want)
 	}
 }
 

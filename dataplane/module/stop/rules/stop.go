@@ -15,16 +15,33 @@ const written = 1<<programpb.Field_VLAN | 1<<programpb.Field_SRC | 1<<programpb.
 
 func init() {
 	rule.RegisterCheck(func(p *programpb.Program) error {
-		return rule.First(rule.Each(p.GetInterfaces(), wire), continuations(p))
+		return rule.First(rule.Each(p.GetInterfaces(), wire), watched(p), continuations(p))
 	})
 	rule.RegisterOutcome[*programpb.Leg_Stop](rule.Outcome{
 		Check:   func(p *programpb.Program, at string, l *programpb.Leg) error { return stop(p, at, l.GetStop()) },
 		LeadsTo: func(l *programpb.Leg) []uint32 { return []uint32{l.GetStop().GetSegment()} },
-		Unless:  []string{"too-big"},
-		Text: func(p *programpb.Program, l *programpb.Leg) string {
-			return "leave by " + p.GetInterfaces()[l.GetStop().GetOut()].GetName() + ", go on behind " + p.GetInterfaces()[l.GetStop().GetBack()].GetName()
-		},
+		Unless:  func(p *programpb.Program, l *programpb.Leg) []string { return unless(p, l.GetStop()) },
+		Text:    func(p *programpb.Program, l *programpb.Leg) string { return text(p, l.GetStop()) },
 	})
+}
+
+// unless are the reasons under which a packet may be dropped before it leaves.
+func unless(p *programpb.Program, s *programpb.Stop) []string {
+	if d, ok := s.GetDown().(*programpb.Stop_Drop); ok {
+		return []string{p.GetReasons()[d.Drop], "too-big"}
+	}
+	return []string{"too-big"}
+}
+
+func text(p *programpb.Program, s *programpb.Stop) string {
+	leaves := "leave by " + p.GetInterfaces()[s.GetOut()].GetName() + ", go on behind " + p.GetInterfaces()[s.GetBack()].GetName()
+	switch d := s.GetDown().(type) {
+	case *programpb.Stop_Drop:
+		return leaves + ", drop as " + p.GetReasons()[d.Drop] + " when it is down"
+	case *programpb.Stop_Bypass:
+		return leaves + ", go on at once when it is down"
+	}
+	return leaves
 }
 
 // wire refuses what a side of a stop has no use for: the next hop of its packets is another one's.
@@ -66,6 +83,20 @@ func stop(p *programpb.Program, at string, s *programpb.Stop) error {
 	if s.GetWrites()&^written != 0 {
 		return fmt.Errorf("%s: stop.writes is %#x, want fields that can be written", at, s.GetWrites())
 	}
+	return down(p, at, s)
+}
+
+// down refuses a fate of packets while the function is down that the program does not name, or that would not be as if it were there.
+func down(p *programpb.Program, at string, s *programpb.Stop) error {
+	switch d := s.GetDown().(type) {
+	case *programpb.Stop_Drop:
+		return rule.Index(at, "stop.drop", d.Drop, len(p.GetReasons()))
+	case *programpb.Stop_Bypass:
+		if s.GetWrites() != 0 {
+			return fmt.Errorf("%s: stop.bypass with stop.writes %#x, want 0: what is written would be missing", at, s.GetWrites())
+		}
+		return rule.Index(at, "stop.bypass", d.Bypass, len(p.GetCounters()))
+	}
 	return nil
 }
 
@@ -87,15 +118,71 @@ func note(p *programpb.Program, o *programpb.Op, hops map[uint32]bool) {
 	}
 }
 
+// stopsOf calls f for the outcome of each leg that ends at a stop, up to the first error.
+func stopsOf(p *programpb.Program, f func(at string, s *programpb.Stop) error) error {
+	return rule.Each(p.GetSegments(), func(i int, s *programpb.Segment) error {
+		return rule.Each(s.GetClasses(), func(j int, c *programpb.Class) error {
+			return rule.Each(c.GetLegs(), func(k int, l *programpb.Leg) error {
+				if l.GetStop() == nil {
+					return nil
+				}
+				return f(fmt.Sprintf("segments[%d] (%s): classes[%d].legs[%d]", i, s.GetName(), j, k), l.GetStop())
+			})
+		})
+	})
+}
+
+// watched refuses two ways through functions that come back by one wire, if one of them gets probes: a frame that comes back has to tell of its way.
+func watched(p *programpb.Program) error {
+	type end struct {
+		out           uint32 // of the first way that comes back there
+		shared, probe bool
+	}
+	ends := map[uint32]*end{}
+	return stopsOf(p, func(at string, s *programpb.Stop) error {
+		if int(s.GetBack()) >= len(p.GetInterfaces()) {
+			return nil // which the leg's check refuses
+		}
+		e := ends[s.GetBack()]
+		if e == nil {
+			e = &end{out: s.GetOut()}
+			ends[s.GetBack()] = e
+		}
+		e.shared = e.shared || s.GetOut() != e.out
+		e.probe = e.probe || s.GetDown() != nil
+		if e.shared && e.probe {
+			name := p.GetInterfaces()[s.GetBack()].GetName()
+			return fmt.Errorf("%s: stop.back is %d (%s), by which frames of another way come back, want a wire of its own", at, s.GetBack(), name)
+		}
+		return nil
+	})
+}
+
+// way is one through a function outside of the chain. The engine takes legs whose ways are the same for one stop.
+type way struct {
+	out, back, segment, writes uint32
+	drop, bypass               int // indices; -1: none
+}
+
+func wayOf(s *programpb.Stop) way {
+	w := way{s.GetOut(), s.GetBack(), s.GetSegment(), s.GetWrites(), -1, -1}
+	switch d := s.GetDown().(type) {
+	case *programpb.Stop_Drop:
+		w.drop = int(d.Drop)
+	case *programpb.Stop_Bypass:
+		w.bypass = int(d.Bypass)
+	}
+	return w
+}
+
 // continuations refuses more than tags can number: each packet at a stop has a next hop, or none, and came in by an interface.
 func continuations(p *programpb.Program) error {
-	type way struct{ out, back, segment, writes uint32 }
 	stops, hops := map[way]bool{}, map[uint32]bool{0: true}
 	for _, s := range p.GetSegments() {
 		for _, c := range s.GetClasses() {
 			for _, l := range c.GetLegs() {
 				if o, ok := l.GetOutcome().(*programpb.Leg_Stop); ok {
-					stops[way{o.Stop.GetOut(), o.Stop.GetBack(), o.Stop.GetSegment(), o.Stop.GetWrites()}] = true
+					stops[wayOf(o.Stop)] = true
 				}
 				for _, o := range l.GetOps() {
 					note(p, o, hops)

@@ -27,6 +27,14 @@ func (s stop) Walk(w *walk.Walker, t *walk.Unit, at walk.Arrival) error {
 // Forks implements walk.Forking: a segment begins behind each side.
 func (stop) Forks() int { return element.StopSides }
 
+// Counters implements walk.WithCounters: no leg counts what passes a stop that is down.
+func (s stop) Counters(node string) []string {
+	if s.WhenDown != element.StopOpen {
+		return nil
+	}
+	return []string{element.BypassCounter(node)}
+}
+
 var toStop = walk.NewOutcome(walk.Ending{Forks: true, Write: func(e *walk.Emitter, o walk.Outcome, leg *programpb.Leg) string {
 	node, in := o.Arg/element.StopSides, o.Arg%element.StopSides
 	s := e.Node(node).Element.(element.Stop)
@@ -35,6 +43,13 @@ var toStop = walk.NewOutcome(walk.Ending{Forks: true, Write: func(e *walk.Emitte
 	}
 	for _, f := range s.Changes {
 		out.Writes |= 1 << f
+	}
+	switch s.WhenDown {
+	case element.StopUnwatched:
+	case element.StopClosed:
+		out.Down = &programpb.Stop_Drop{Drop: e.Drop(element.DownReason(e.Node(node).Name)).GetChain()}
+	case element.StopOpen:
+		out.Down = &programpb.Stop_Bypass{Bypass: e.Counter(node, 0)}
 	}
 	leg.Outcome = &programpb.Leg_Stop{Stop: out}
 	return "leave for " + e.Node(node).Name
@@ -57,4 +72,9 @@ func (s stop) Redirects(on func(port int, to headerspace.Set)) {
 }
 
 // Leads: packets go through, if the stop lets them.
-func (s stop) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) { on(h, 1-in) }
+func (s stop) Leads(h walk.HopTo, in int, on func(walk.HopTo, int)) {
+	if s.WhenDown == element.StopOpen {
+		h = h.Starting() // the same packet goes on in a segment
+	}
+	on(h, 1-in)
+}

@@ -2,9 +2,12 @@ package synth_test
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -113,6 +116,63 @@ func TestAStopNamesItsSidesAndWhatItChanges(t *testing.T) {
 		}
 		if end := legsOf(r, got.GetSegment()); len(end) != 1 || !strings.HasPrefix(end[0], "output ") {
 			t.Errorf("behind it classes do %q, want an output", end)
+		}
+	}
+}
+
+func TestAStopSaysWhatBecomesOfPacketsWhileItIsDown(t *testing.T) {
+	at := func(list []string, name string) uint32 { return uint32(slices.Index(list, name)) }
+	for when, want := range map[element.WhenDown]func(p *programpb.Program) *programpb.Stop{
+		element.StopUnwatched: func(*programpb.Program) *programpb.Stop { return &programpb.Stop{} },
+		element.StopClosed: func(p *programpb.Program) *programpb.Stop {
+			return &programpb.Stop{Down: &programpb.Stop_Drop{Drop: at(p.Reasons, "stop1/down")}}
+		},
+		element.StopOpen: func(p *programpb.Program) *programpb.Stop {
+			return &programpb.Stop{Down: &programpb.Stop_Bypass{Bypass: at(p.Counters, "stop1/bypassed")}}
+		},
+	} {
+		t.Run(when.String(), func(t *testing.T) {
+			e := ips()
+			e.WhenDown = when
+			g := wired(testbed.Row(element.Counter{}, e, element.Counter{}))
+			_, r := testbed.LegsFrom(t, g)
+			got := stopOf(t, r)
+			if want := want(r.Program); !reflect.DeepEqual(got.Down, want.Down) {
+				t.Errorf("down is %v, want %v; reasons are %q, counters %q", got.Down, want.Down, r.Program.Reasons, r.Program.Counters)
+			}
+			if named := slices.Contains(r.Program.Counters, "stop1/bypassed"); named != (when == element.StopOpen) {
+				t.Errorf("counters are %q: only what goes past is counted", r.Program.Counters)
+			}
+			if named := slices.Contains(r.Program.Reasons, "stop1/down"); named != (when == element.StopClosed) {
+				t.Errorf("reasons are %q: only a closed stop drops packets", r.Program.Reasons)
+			}
+			longest := uint32(2) // in from a wire, and the answer to what is too big
+			if when == element.StopOpen {
+				longest++
+			}
+			if r.Program.LongestWay != longest {
+				t.Errorf("the longest way has %d look-ups, want %d", r.Program.LongestWay, longest)
+			}
+		})
+	}
+}
+
+func TestAChangedFateOfPacketsIsTakenUp(t *testing.T) {
+	var s walk.Session
+	for _, when := range []element.WhenDown{element.StopUnwatched, element.StopClosed, element.StopOpen, element.StopClosed} {
+		e := ips()
+		e.WhenDown = when
+		g := wired(testbed.Row(e))
+		got, err := s.Synthesize(g, walk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := walk.Synthesize(g, walk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(got.Program, want.Program) {
+			t.Errorf("%s: got\n%v\nwant\n%v", when, got.Program, want.Program)
 		}
 	}
 }

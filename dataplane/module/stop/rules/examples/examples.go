@@ -26,6 +26,19 @@ func wired(change func(i *programpb.Interface)) func(*programpb.Program) {
 	return stopped(func(p *programpb.Program, _ *programpb.Stop) { change(p.Interfaces[2]) })
 }
 
+// ways is it with 64 interfaces, two classes that end at a stop, and as many next hops as two stops may have, or more. The stops are one if the same
+// becomes of packets while the function is down.
+func ways(more int, first, second *programpb.Stop) func(*programpb.Program) {
+	return func(p *programpb.Program) {
+		hops((mostHops-2)/2 + more)(p)
+		for _, down := range []*programpb.Stop{first, second} {
+			s := &programpb.Stop{Out: 2, Back: 3, Segment: 2, Down: down.GetDown()}
+			p.Segments[0].Classes = append(p.Segments[0].Classes, &programpb.Class{Legs: []*programpb.Leg{{Outcome: &programpb.Leg_Stop{Stop: s}}}})
+		}
+		ruletest.FirstLeg(p).Outcome = &programpb.Leg_Output{Output: 1}
+	}
+}
+
 // hops is it with 64 interfaces, and so many further legs with a next hop of their own, in classes of 60.
 func hops(n int) func(*programpb.Program) {
 	return stopped(func(p *programpb.Program, _ *programpb.Stop) {
@@ -44,8 +57,31 @@ func hops(n int) func(*programpb.Program) {
 	})
 }
 
+// probed is it with what becomes of packets while the function is down.
+func probed(down *programpb.Stop, writes uint32) func(*programpb.Program) {
+	return stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Down, s.Writes = down.GetDown(), writes })
+}
+
+var (
+	dropped  = &programpb.Stop{Down: &programpb.Stop_Drop{Drop: 0}}
+	bypassed = &programpb.Stop{Down: &programpb.Stop_Bypass{Bypass: 0}}
+)
+
+// shared is it with a third wire, interface 4, and a second leg at a stop: both come back by one wire, if not from another one.
+func shared(out uint32, first, second *programpb.Stop) func(*programpb.Program) {
+	return stopped(func(p *programpb.Program, s *programpb.Stop) {
+		p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: "dpi", Address: 0xc0000201, PrefixLen: 32, Mtu: 1500, Segment: 2, Wire: true})
+		s.Down = first.GetDown()
+		other := &programpb.Stop{Out: out, Back: s.Back, Segment: s.Segment, Down: second.GetDown()}
+		p.Segments[0].Classes[1].Legs[0].Outcome = &programpb.Leg_Stop{Stop: other}
+	})
+}
+
 // mostHops is how many there may be, beside the sample's next hop and none.
 const mostHops = 1<<17/program.MaxInterfaces - 2
+
+// sharedBack is said of a wire by which two ways come back, if one of them is watched.
+const sharedBack = "stop.back is 3 (ips/outside), by which frames of another way come back, want a wire of its own"
 
 // Programs are with a stop; the first is right.
 var Programs = []ruletest.Example{
@@ -61,6 +97,21 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("stop-one-side", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Back = 2 }), "stop.back is stop.out, want the other side"),
 	ruletest.Refused("stop-writes-proto", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << programpb.Field_PROTO }), "stop.writes is 0x8, want fields that can be written"),
 	ruletest.Refused("stop-writes-high", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << 31 }), "stop.writes is 0x80000000, want fields that can be written"),
+	ruletest.Accepted("stop-drop", probed(dropped, 0)),
+	ruletest.Accepted("stop-drop-writes", probed(dropped, 0x1b7)),
+	ruletest.Accepted("stop-bypass", probed(bypassed, 0)),
+	ruletest.Refused("stop-drop-high", probed(&programpb.Stop{Down: &programpb.Stop_Drop{Drop: 1}}, 0), "stop.drop is 1, but there are only 1"),
+	ruletest.Refused("stop-bypass-high", probed(&programpb.Stop{Down: &programpb.Stop_Bypass{Bypass: 1}}, 0), "stop.bypass is 1, but there are only 1"),
+	ruletest.Refused("stop-bypass-writes", probed(bypassed, 1<<programpb.Field_TTL), "stop.bypass with stop.writes 0x20, want 0: what is written would be missing"),
+	ruletest.Accepted("stop-back-shared", shared(4, nil, nil)),
+	ruletest.Accepted("stop-back-same-way", shared(2, dropped, bypassed)),
+	ruletest.Refused("stop-back-shared-first", shared(4, dropped, nil), sharedBack),
+	ruletest.Refused("stop-back-shared-second", shared(4, nil, bypassed), sharedBack),
+	ruletest.Refused("stop-back-shared-both", shared(4, dropped, dropped), sharedBack),
+	ruletest.Accepted("stop-most-ways", ways(0, dropped, bypassed)),
+	ruletest.Refused("stop-way-too-many", ways(1, dropped, bypassed), fmt.Sprintf("there are 2 stops, %d next hops and 64 interfaces", mostHops/2+2)),
+	ruletest.Refused("stop-unprobed-way-too-many", ways(1, nil, dropped), fmt.Sprintf("there are 2 stops, %d next hops and 64 interfaces", mostHops/2+2)),
+	ruletest.Accepted("stop-one-way", ways(1, dropped, dropped)),
 	ruletest.Refused("stop-endless", stopped(func(p *programpb.Program, _ *programpb.Stop) {
 		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Stop{Stop: &programpb.Stop{Out: 3, Back: 2, Segment: 2}}
 	}), "and the TTL is not lowered on the way"),
