@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +28,15 @@ spec:
   path: [inside, fw, ips, nat, outside]
 `
 
-// TestAKernelsBridgeIsAFunctionOfAChain has the kernel bridge frames between a chain's wires, with a rule of nftables on the way. It learns MAC
-// addresses as a switch does.
-func TestAKernelsBridgeIsAFunctionOfAChain(t *testing.T) {
-	lab.Require(t, "nft")
+// bridged is such a chain at work: the kernel bridges frames between its wires. It learns MAC addresses as a switch does.
+type bridged struct {
+	lan, ips *lab.Space
+	engine   *lab.Engine
+	program  *lab.Program
+}
+
+func startBridged(t *testing.T, chain string) *bridged {
+	t.Helper()
 	lan, wan, box, ips := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine"), lab.New(t, "ips")
 	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
 	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
@@ -41,24 +47,33 @@ func TestAKernelsBridgeIsAFunctionOfAChain(t *testing.T) {
 		ips.Run(t, "ip", "link", "set", side, "master", "bridge")
 	}
 	ips.Run(t, "ip", "link", "set", "bridge", "up")
-	ips.Run(t, "nft", "table bridge t { chain c { type filter hook forward priority 0; tcp dport 53 counter drop; }; }")
 	serveEcho(t, wan, "0.0.0.0:80")
 	serveEcho(t, wan, "0.0.0.0:53")
 	binds := []string{"inside=lan", "outside=wan", "ips-inside=ips-inside", "ips-outside=ips-outside"}
 	engine := lab.StartEngine(t, box, binds, "--workers", "2")
-	program := lab.Compile(t, lab.ParseText(t, watched))
+	program := lab.Compile(t, lab.ParseText(t, chain))
 	engine.Load(t, program)
+	return &bridged{lan, ips, engine, program}
+}
 
-	clients := connect(t, lan, "10.1.0.2", 50)
-	exchange := func(when string) {
-		t.Helper()
-		for i, c := range clients {
-			if err := c.answered([]byte(strings.Repeat(fmt.Sprint(i, when), 300))); err != nil {
-				t.Fatalf("connection %d, %s: %v", i, when, err)
-			}
+// exchange has each client send something, and wants it back.
+func exchange(t *testing.T, clients []*client, when string) {
+	t.Helper()
+	for i, c := range clients {
+		if err := c.answered([]byte(strings.Repeat(fmt.Sprint(i, when), 300))); err != nil {
+			t.Fatalf("connection %d, %s: %v", i, when, err)
 		}
 	}
-	exchange("through the bridge")
+}
+
+// TestAKernelsBridgeIsAFunctionOfAChain has a rule of nftables on the way.
+func TestAKernelsBridgeIsAFunctionOfAChain(t *testing.T) {
+	lab.Require(t, "nft")
+	b := startBridged(t, watched)
+	lan, ips, engine := b.lan, b.ips, b.engine
+	ips.Run(t, "nft", "table bridge t { chain c { type filter hook forward priority 0; tcp dport 53 counter drop; }; }")
+	clients := connect(t, lan, "10.1.0.2", 50)
+	exchange(t, clients, "through the bridge")
 	if c, err := dialWithin(300*time.Millisecond, lan, "tcp", "10.1.0.2:0", "198.51.100.2:53"); err == nil {
 		_ = c.Close()
 		t.Error("there is a connection to port 53, which the rule on the bridge drops")
@@ -84,7 +99,88 @@ func TestAKernelsBridgeIsAFunctionOfAChain(t *testing.T) {
 		return nil
 	})
 	engine.Load(t, lab.Compile(t, lab.ParseText(t, strings.ReplaceAll(watched, "action: Accept}]", "action: Accept}, {from: Outside, protocol: UDP, action: Drop}]"))))
-	exchange("with the next program")
+	exchange(t, clients, "with the next program")
+}
+
+// toggle takes the bridge down, or brings it up, and waits until the engine knows.
+func (b *bridged) toggle(t *testing.T, up bool) {
+	t.Helper()
+	b.ips.Run(t, "ip", "link", "set", "bridge", map[bool]string{true: "up", false: "down"}[up])
+	lab.Until(t, lab.Patience, func() error {
+		wires := b.engine.Counters(t).GetWires()
+		if len(wires) != 2 {
+			t.Fatalf("the engine knows %v, want both ways through the bridge", wires)
+		}
+		for _, w := range wires {
+			if w.GetDown() == up || w.GetProbes() == 0 {
+				return fmt.Errorf("the engine knows %v, want up: %t", w, up)
+			}
+		}
+		return nil
+	})
+}
+
+// passedBy is how many packets went past the bridge.
+func (b *bridged) passedBy(t *testing.T) uint64 {
+	t.Helper()
+	n := slices.Index(b.program.GetCounters(), "ips/bypassed")
+	return b.engine.Counters(t).GetCounters()[n].GetPackets()
+}
+
+// TestConnectionsGoOnPastABlackboxThatIsDown takes the bridge down under TCP connections, and brings it up again.
+func TestConnectionsGoOnPastABlackboxThatIsDown(t *testing.T) {
+	lab.Require(t)
+	b := startBridged(t, strings.Replace(watched, "outside: ips-outside", "outside: ips-outside, whenDown: Open", 1))
+	b.toggle(t, true)
+	clients := connect(t, b.lan, "10.1.0.2", 20)
+	exchange(t, clients, "through the bridge")
+	before := b.passedBy(t)
+	b.toggle(t, false)
+	exchange(t, clients, "past the bridge")
+	clients = append(clients, connect(t, b.lan, "10.1.0.2", 20)...)
+	exchange(t, clients, "past the bridge again")
+	if n := b.passedBy(t) - before; n < uint64(2*len(clients)) {
+		t.Errorf("%d packets passed by the bridge, want those of %d connections", n, len(clients))
+	}
+	b.toggle(t, true)
+	lab.Until(t, lab.Patience, func() error { // a machine that is busy may stop the bridge for a moment
+		before := b.passedBy(t)
+		exchange(t, clients, "through the bridge, which is up")
+		if n := b.passedBy(t) - before; n > 0 {
+			return fmt.Errorf("%d packets passed by the bridge, want none", n)
+		}
+		return nil
+	})
+}
+
+// TestPacketsForABlackboxThatIsDownAreDroppedAndCounted takes the bridge down, and brings it up again.
+func TestPacketsForABlackboxThatIsDownAreDroppedAndCounted(t *testing.T) {
+	lab.Require(t)
+	b := startBridged(t, strings.Replace(watched, "outside: ips-outside", "outside: ips-outside, whenDown: Closed", 1))
+	b.toggle(t, true)
+	c, err := dial(b.lan, "udp", "10.1.0.2:4000", "198.51.100.2:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	answered := func() error { return c.answered([]byte("is there anybody?")) }
+	lab.Until(t, lab.Patience, answered)
+	b.toggle(t, false)
+	const n = 30
+	before := b.engine.Dropped(t, "ips/down")
+	for range n {
+		if _, err := c.Write([]byte("is there nobody?")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab.Until(t, lab.Patience, func() error {
+		if dropped := b.engine.Dropped(t, "ips/down") - before; dropped != n {
+			return fmt.Errorf("%d packets are dropped as ips/down, want %d", dropped, n)
+		}
+		return nil
+	})
+	b.toggle(t, true)
+	lab.Until(t, lab.Patience, answered)
 }
 
 // port is the counters of an interface.

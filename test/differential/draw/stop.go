@@ -18,6 +18,11 @@ func drawStop(d *Drawer) (left, right Side) {
 			s.Changes = append(s.Changes, f)
 		}
 	}
+	fates := []element.WhenDown{element.StopUnwatched, element.StopClosed, element.StopOpen}
+	if len(s.Changes) > 0 {
+		fates = fates[:2]
+	}
+	s.WhenDown = fates[d.int("when down", 0, len(fates)-1)]
 	n := d.Add(name, "stop", s)
 	face := func(side int) Side {
 		return Side{In: graph.Edge{To: n, Port: side}, Outs: []graph.Edge{{To: n, Port: side}}}

@@ -37,7 +37,9 @@ type Model struct {
 	Subscribers []interp.Told // new for the present frame
 	made        []*binding    // for the present frame, whatever became of it
 	away        []onward      // packets at stops
-	undo        []func()      // takes back what was done to state
+	// Down tells of the stop behind an interface whether it is down; nil: none is.
+	Down func(out int) bool
+	undo []func() // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding

@@ -20,6 +20,14 @@ var mark = []byte{2, 0x4d, 0x4d}
 
 // stop sends a packet out to a function outside of the program.
 func (m *Model) stop(s *Shot, to *programpb.Stop) (left bool) {
+	if m.Down != nil && m.Down(int(to.GetOut())) {
+		switch d := to.GetDown().(type) {
+		case *programpb.Stop_Drop:
+			return m.drop(m.p.GetReasons()[d.Drop])
+		case *programpb.Stop_Bypass:
+			return m.segment(s, to.GetSegment())
+		}
+	}
 	ip := s.seal()
 	if len(ip) > int(m.p.GetInterfaces()[to.GetOut()].GetMtu()) {
 		return m.drop("too-big")

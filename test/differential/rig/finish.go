@@ -46,7 +46,7 @@ func (r *Rig) Finish(ctx context.Context, now time.Duration) error {
 	}
 	for i, n := range r.Stats.out {
 		if i < len(stats.GetPorts()) {
-			note("frames sent by "+r.Graph.Interfaces[i].Name, n, stats.GetPorts()[i].GetTxPackets())
+			note("frames sent by "+r.Graph.Interfaces[i].Name, n+r.probes[i], stats.GetPorts()[i].GetTxPackets())
 		}
 	}
 	r.compareCounters(stats, note)

@@ -33,8 +33,12 @@ func (r *Rig) inject(ctx context.Context, s Step, theirs [][]byte) ([]interp.See
 	if err != nil {
 		return nil, nil, fmt.Errorf("chain %s at %v: %w", r.Chain, s.Now, r.Engine.Died(err))
 	}
+	out, err := r.withoutProbes(ctx, s.Now, answer.GetOut())
+	if err != nil {
+		return nil, nil, err
+	}
 	seen := make([]interp.Seen, len(s.Packets))
-	for _, o := range answer.GetOut() {
+	for _, o := range out {
 		if int(o.GetSource()) >= len(seen) {
 			return nil, nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
 				r.Chain, s.Now, o.GetInterface(), packets.Describe(o.GetData()))

@@ -35,12 +35,14 @@ type Rig struct {
 	Result *synth.Result
 	// Exhausts says that a NAPT of the chain may run out of the ports of one shard.
 	Exhausts bool
-	Workers  int           // of the engine
-	Cut      string        // what tells it the shard of a flow
-	Cache    int           // decisions that a worker keeps whole
-	stops    map[int]Stop  // functions outside of the chain, by the interface that leads to them
-	last     interp.Result // what was right for the last packet
-	trips    int           // how often packets of the step at work have come back
+	Workers  int          // of the engine
+	Cut      string       // what tells it the shard of a flow
+	Cache    int          // decisions that a worker keeps whole
+	stops    map[int]Stop // functions outside of the chain, by the interface that leads to them
+	watched  watched
+	probes   map[int]uint64 // that the engine sent, by interface
+	last     interp.Result  // what was right for the last packet
+	trips    int            // how often packets of the step at work have come back
 	// by name: NAPTs, and elements that answer packets
 	napts, answering map[string]bool
 	tabled           bool         // its routes are in tables by content
@@ -127,6 +129,7 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 			}
 		case element.Stop:
 			r.addStop(n.Name, e)
+			r.watched.add(n.Name, e)
 		case element.NAPT:
 			r.napts[n.Name] = true
 		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
@@ -201,6 +204,7 @@ func (r *Rig) Load(ctx context.Context, encoded []byte, res *synth.Result) (*con
 // Reset forgets what the oracle knows and what was run.
 func (r *Rig) Reset() {
 	r.Oracle = interp.New(r.Graph, interp.Options{PortOverlapping: r.Cut == PartitionByHash})
+	r.watched.now, r.watched.down, r.probes = 0, nil, map[int]uint64{}
 	r.History = nil
 	r.Stats = tally{Drops: map[string]uint64{}, out: make([]uint64, len(r.Graph.Interfaces))}
 }
@@ -210,6 +214,9 @@ func (r *Rig) Reset() {
 func (r *Rig) Run(ctx context.Context, s Step) ([][]draw.Sent, error) {
 	r.History = append(r.History, s)
 	r.trips = 0
+	if err := r.outlast(ctx, s.Now); err != nil {
+		return nil, err
+	}
 	return r.pass(ctx, s, nil)
 }
 

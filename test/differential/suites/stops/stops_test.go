@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/test/differential/draw"
 	"github.com/sinter-nfv/sinter/test/differential/model"
 	"github.com/sinter-nfv/sinter/test/differential/rig"
@@ -15,11 +16,12 @@ import (
 var shapes = []draw.Shape{draw.Stopped, draw.StoppedHub}
 
 // TestStopsDoWhatTheUnmergedChainDoes runs random chains with functions outside of them, which keep to random declarations: they drop packets, write fields,
-// send some twice, some back, and some under an address of their own. A seed by itself:
+// send some twice, some back, and some under an address of their own, and are down at times. A seed by itself:
 //
 //	SINTER_SEED=17 go test ./test/differential/suites/stops -run 'TestStops.*/^17$' -v
 func TestStopsDoWhatTheUnmergedChainDoes(t *testing.T) {
 	rig.NeedHarness(t)
+	var down, bypassed uint64 // packets
 	for _, shape := range shapes {
 		for seed := range rig.Seeds(t, "SINTER_STOPS", rig.Scale(12, 6)) {
 			t.Run(shape.Name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -33,8 +35,16 @@ func TestStopsDoWhatTheUnmergedChainDoes(t *testing.T) {
 				if err := r.Drive(t.Context(), seed, 30_000, true); err != nil {
 					t.Fatalf("%v\n%s", err, rig.Dump(r.Graph))
 				}
+				for _, n := range r.Graph.Nodes {
+					down += r.Stats.Drops[element.DownReason(n.Name)]
+					bypassed += r.Oracle.Counters()[element.BypassCounter(n.Name)].Packets
+				}
 			})
 		}
+	}
+	t.Logf("%d packets were dropped at stops that were down, and %d went past them", down, bypassed)
+	if down == 0 || bypassed == 0 {
+		t.Error("want packets of both sorts")
 	}
 }
 

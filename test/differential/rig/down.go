@@ -1,0 +1,95 @@
+package rig
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+)
+
+// probeType is the EtherType of probes (docs/blackbox.md).
+const probeType = 0x88b6
+
+const (
+	betweenProbes = 10 * time.Millisecond
+	// probesToKnow are as many as an engine sends until it knows whether a function is down, whatever it knew.
+	probesToKnow = 7
+	// longPause is one after which functions may have come or gone. An engine forgets what it knew of them after a second.
+	longPause = 500 * time.Millisecond
+)
+
+// watched are the functions outside of the chain that get probes.
+type watched struct {
+	names []string
+	down  map[string]bool
+	now   time.Duration // of the last packets
+}
+
+func (w *watched) add(name string, e element.Stop) {
+	if e.WhenDown != element.StopUnwatched {
+		w.names = append(w.names, name)
+	}
+}
+
+// pass has time pass until some packets come, and draws which functions are down then. It tells whether that may have changed.
+func (w *watched) pass(now time.Duration, oracle *interp.Chain) bool {
+	last := w.now
+	w.now = now
+	if len(w.names) == 0 || now-last < longPause {
+		return false
+	}
+	w.down = map[string]bool{}
+	for _, name := range w.names {
+		lot := fnv.New32a()
+		_, _ = lot.Write(binary.BigEndian.AppendUint64([]byte(name), uint64(now))) // never fails
+		w.down[name] = lot.Sum32()%3 == 0
+		oracle.SetDown(name, w.down[name])
+	}
+	return true
+}
+
+// outlast has the engine know which functions are down before packets come.
+func (r *Rig) outlast(ctx context.Context, now time.Duration) error {
+	if !r.watched.pass(now, r.Oracle) {
+		return nil
+	}
+	for k := probesToKnow; k > 0; k-- {
+		if _, _, err := r.inject(ctx, Step{Now: now - time.Duration(k)*betweenProbes}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutProbes takes the probes out of what an engine sent, and returns those of functions that are up.
+func (r *Rig) withoutProbes(ctx context.Context, now time.Duration, sent []*controlpb.OutPacket) ([]*controlpb.OutPacket, error) {
+	var others []*controlpb.OutPacket
+	answers := &controlpb.Inject{NowNs: uint64(now)}
+	for _, o := range sent {
+		stop, leads := r.stops[int(o.GetInterface())]
+		if data := o.GetData(); !leads || binary.BigEndian.Uint16(data[12:]) != probeType {
+			others = append(others, o)
+			continue
+		}
+		r.probes[int(o.GetInterface())]++
+		if !r.watched.down[stop.name] {
+			answers.Packets = append(answers.Packets, &controlpb.InjectedPacket{Interface: uint32(stop.back), Data: o.GetData()})
+		}
+	}
+	if len(answers.GetPackets()) == 0 {
+		return others, nil
+	}
+	heard, err := r.Engine.Inject(ctx, answers)
+	if err != nil {
+		return nil, r.Engine.Died(err)
+	}
+	if len(heard.GetOut())+len(heard.GetDrops()) > 0 {
+		return nil, fmt.Errorf("chain %s at %v: the engine takes its probes for packets: %v", r.Chain, now, heard)
+	}
+	return others, nil
+}
