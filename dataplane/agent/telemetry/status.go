@@ -160,6 +160,8 @@ func (s *Seen) programmed() (status metav1.ConditionStatus, reason, message stri
 		return metav1.ConditionFalse, reason, state.Wanted.Err.Error() + "; " + running
 	case state.Refused != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, name + ": " + state.Refused.Error() + "; " + running
+	case state.Waits != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + ": " + state.Waits.Error() + "; " + running
 	case state.Wanted.Program == nil || state.Hash != state.Wanted.Hash():
 		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + " is not loaded yet; " + running
 	case s.Draining:
