@@ -6,7 +6,7 @@ import (
 )
 
 // Conditions of a ServiceChain. On a ChainInstance the operator sets Ready and Placed, and the
-// agent sets Programmed, HardwareDispatch and Balanced.
+// agent sets Programmed, HardwareDispatch, FunctionsUp and Balanced.
 const (
 	// ConditionReady: every instance runs what the spec says.
 	ConditionReady = "Ready"
@@ -18,6 +18,8 @@ const (
 	ConditionProgrammed = "Programmed"
 	// ConditionHardwareDispatch: network cards deliver each packet to the core that owns its shard.
 	ConditionHardwareDispatch = "HardwareDispatch"
+	// ConditionFunctionsUp: the blackboxes answer probes. It is there if the chain has some with whenDown.
+	ConditionFunctionsUp = "FunctionsUp"
 	// ConditionScaled: as many cores work as the load needs.
 	ConditionScaled = "Scaled"
 	// ConditionBalanced, of a ChainInstance: its load is divided among its cores as evenly as
@@ -73,6 +75,13 @@ const (
 const (
 	ReasonInForce          = "InForce"
 	ReasonSoftwareDispatch = "SoftwareDispatch" // by the engine itself: slower, otherwise the same
+)
+
+// Reasons of FunctionsUp; EngineDown while nothing is known.
+const (
+	ReasonAnswering        = "Answering"
+	ReasonFunctionDown     = "FunctionDown"     // packets for it are dropped; the message names it. Also of Ready
+	ReasonFunctionBypassed = "FunctionBypassed" // packets go past it
 )
 
 // Reasons of Balanced; EngineDown while nothing is known.

@@ -87,6 +87,7 @@ func New(c Config) *Agent {
 		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
 		offload:  devices,
 	}
+	a.loader.Bound = func() []string { return lifecycle.ReadBinding(c.Binding).Interfaces() }
 	backends := c.Log.WithName("health")
 	a.health = &health.Monitor{
 		Program: a.program, Set: eng.SetBackends, Dial: new(net.Dialer).DialContext,

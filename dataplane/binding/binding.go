@@ -158,6 +158,17 @@ func (d *decision) pci(i Interface, address, link string) (Device, error) {
 	return device, nil
 }
 
+// Interfaces are those of the chain that have a device; of no plan none.
+func (p *Plan) Interfaces() (names []string) {
+	if p == nil {
+		return nil
+	}
+	for _, d := range p.Devices {
+		names = append(names, d.Interface)
+	}
+	return names
+}
+
 // Args are the engine's flags.
 func (p *Plan) Args() []string {
 	var args []string

@@ -69,11 +69,20 @@ func (s *View) Summarize() {
 			ready = *i
 		}
 	}
+	functions := s.functions()
+	if ready.Status == isTrue && functions != nil && functions.Reason == v1alpha1.ReasonFunctionDown {
+		ready = *functions
+	}
 	s.set(v1alpha1.ConditionReady, ready)
 	for _, c := range conditions {
 		s.set(c.name, c.ConditionStatus)
 	}
 	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
+	if functions != nil {
+		s.set(v1alpha1.ConditionFunctionsUp, *functions)
+	} else {
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionFunctionsUp)
+	}
 	scaled := s.unread(v1alpha1.ConditionScaled)
 	if v := s.Found.Scaled; v != nil {
 		scaled = *v

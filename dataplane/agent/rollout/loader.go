@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ type State struct {
 	Program  *delivery.Program // in force; nil if it is not known what the hash stands for
 	Since    time.Time         // when the agent loaded it; zero: it ran before the agent did
 	Refused  error             // why the wanted program is not in force
+	Waits    error             // why it is not tried: it is for the pod that comes after this one
 	Loaded   *controlpb.Loaded // what the engine said of the last load
 	Loads    uint64            // programs loaded
 	Refusals uint64            // programs refused
@@ -60,6 +62,8 @@ type State struct {
 
 // Loader keeps the wanted program in force, or the last good one. It needs no cluster.
 type Loader struct {
+	// Bound are the interfaces that the pod has devices for, empty if that is not known. May be nil.
+	Bound   func() []string
 	engine  *engine.Engine
 	sampler *engine.Sampler
 	devices swapper // nil: they have no part in it
@@ -158,6 +162,13 @@ func (k *Loader) step(ctx context.Context) bool {
 	k.live = sample.Sessions()
 	wanted := k.State().Wanted
 	k.found(sample.Hash(), wanted)
+	waits := k.waits(sample.Hash(), wanted.Program)
+	if errorText(k.State().Waits) != errorText(waits) {
+		k.update(func(s *State) { s.Waits = waits })
+	}
+	if waits != nil {
+		wanted.Program = nil
+	}
 	if next := k.choose(sample.Hash(), wanted); next != nil {
 		return k.load(ctx, next, sample.Hash() == "")
 	}
@@ -251,6 +262,21 @@ func (k *Loader) found(hash string, wanted Wanted) {
 		}
 		s.Engine, s.Version, s.Hash, s.Program, s.Refused = nil, k.engine.Version(), hash, known, refused
 	})
+}
+
+// waits says why a program is not for this pod: it has interfaces for which the pod got no device. The operator replaces the pod when it changes the
+// instance, and until the pod has gone the program before is the right one.
+func (k *Loader) waits(inForce string, p *delivery.Program) error {
+	if k.Bound == nil || p == nil || p.Hash == inForce {
+		return nil
+	}
+	bound := k.Bound()
+	for _, i := range p.GetInterfaces() {
+		if len(bound) > 0 && !slices.Contains(bound, i.GetName()) {
+			return fmt.Errorf("this pod has no device for interface %s: the next pod has", i.GetName())
+		}
+	}
+	return nil
 }
 
 // choose is the program to load, nil if there is nothing to do. An engine without a program gets one

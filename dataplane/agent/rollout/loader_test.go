@@ -94,6 +94,36 @@ func TestTheWantedProgramIsLoadedAndSwapped(t *testing.T) {
 	}
 }
 
+// An operator that adds an interface to a chain replaces the pod, whose agent hears of the program before it ends.
+func TestAProgramForTheNextPodIsNotTried(t *testing.T) {
+	b := newBench(t)
+	bound := []string{"in", "out"}
+	b.Bound = func() []string { return bound }
+	now, next := agenttest.Program(t, "now", "in", "out"), agenttest.Program(t, "next", "in", "dmz")
+	b.want(now)
+	b.step(time.Second)
+	b.want(next)
+	for range 3 {
+		b.step(time.Second)
+		b.runs(now)
+	}
+	s := b.State()
+	if s.Refused != nil || s.Refusals != 0 || s.Waits == nil || !strings.Contains(s.Waits.Error(), "interface dmz") {
+		t.Errorf("refused: %v, waits: %v; want that it waits for a pod with interface dmz", s.Refused, s.Waits)
+	}
+	b.want(now)
+	b.step(time.Second)
+	if s := b.State(); s.Waits != nil {
+		t.Errorf("the program that runs waits: %v", s.Waits)
+	}
+	bound = nil // not known: the engine is asked
+	b.want(next)
+	b.step(time.Second)
+	if s := b.State(); s.Waits != nil || s.Refused == nil {
+		t.Errorf("waits: %v, refused: %v; want that the engine refuses it", s.Waits, s.Refused)
+	}
+}
+
 func TestAProgramThatTheEngineRefusesLeavesTheOldOneInForce(t *testing.T) {
 	b := newBench(t)
 	good, bad := agenttest.Program(t, "good", "in", "out"), agenttest.Program(t, "bad", "in", "dmz")

@@ -114,10 +114,13 @@ func (s *Seen) applied() bool {
 	return s.State.Engine == nil && s.State.Hash != "" && s.State.Hash == s.State.Wanted.Hash()
 }
 
+// ours are the conditions that the agent writes.
+var ours = []string{v1alpha1.ConditionProgrammed, v1alpha1.ConditionHardwareDispatch, v1alpha1.ConditionFunctionsUp, v1alpha1.ConditionBalanced}
+
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	var conditions []metav1.Condition
 	for _, c := range before { // those of others are not ours to write
-		if c.Type == v1alpha1.ConditionProgrammed || c.Type == v1alpha1.ConditionHardwareDispatch || c.Type == v1alpha1.ConditionBalanced {
+		if slices.Contains(ours, c.Type) {
 			conditions = append(conditions, c)
 		}
 	}
@@ -132,6 +135,7 @@ func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	set(v1alpha1.ConditionProgrammed, status, reason, message)
 	status, reason, message = s.hardware()
 	set(v1alpha1.ConditionHardwareDispatch, status, reason, message)
+	s.functions(&conditions, set)
 	status, reason, message = s.balanced()
 	set(v1alpha1.ConditionBalanced, status, reason, message)
 	return conditions
@@ -156,6 +160,8 @@ func (s *Seen) programmed() (status metav1.ConditionStatus, reason, message stri
 		return metav1.ConditionFalse, reason, state.Wanted.Err.Error() + "; " + running
 	case state.Refused != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, name + ": " + state.Refused.Error() + "; " + running
+	case state.Waits != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + ": " + state.Waits.Error() + "; " + running
 	case state.Wanted.Program == nil || state.Hash != state.Wanted.Hash():
 		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + " is not loaded yet; " + running
 	case s.Draining:

@@ -218,6 +218,13 @@ func TestEveryReasonOfProgrammedIsReached(t *testing.T) {
 			},
 			metav1.ConditionFalse, v1alpha1.ReasonNoProgram, "edge-1 is not there; program ",
 		},
+		"the program is for the next pod": {
+			func(s *Seen) {
+				s.State.Wanted.Program = &delivery.Program{Hash: "other"}
+				s.State.Waits = errors.New("this pod has no device for interface dmz: the next pod has")
+			},
+			metav1.ConditionFalse, v1alpha1.ReasonNoProgram, "edge-1: this pod has no device for interface dmz: the next pod has; program ",
+		},
 		"the engine has no program yet": {
 			func(s *Seen) { s.State.Hash = "" }, metav1.ConditionFalse, v1alpha1.ReasonNoProgram, "no program runs, packets wait",
 		},

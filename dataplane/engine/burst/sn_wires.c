@@ -85,7 +85,7 @@ static void send_probe(struct sn_env *env, struct sn_wire *wire, uint32_t out, u
 }
 
 /* Judges by the last probe. A wire that had none for long has no past: its program had it unwatched. */
-static void judge(struct sn_wire *wire, uint64_t now)
+static void judge(struct sn_wire *wire, uint32_t patience, uint64_t now)
 {
 	bool first = now - wire->sent_at >= SN_PROBES_PAST_NS;
 	bool heard = atomic_exchange_explicit(&wire->heard, false, memory_order_relaxed);
@@ -93,7 +93,7 @@ static void judge(struct sn_wire *wire, uint64_t now)
 	wire->sent_at = now;
 	wire->lost = heard || first ? 0 : wire->lost + 1;
 	wire->back = heard && !first ? wire->back + 1 : 0;
-	if (wire->lost >= SN_PROBES_LOST)
+	if (wire->lost >= patience)
 		atomic_store_explicit(&wire->down, true, memory_order_relaxed);
 	else if (first || wire->back >= SN_PROBES_BACK)
 		atomic_store_explicit(&wire->down, false, memory_order_relaxed);
@@ -109,7 +109,7 @@ static void send_probes(struct sn_env *env, uint64_t now)
 
 		if (!wire)
 			continue;
-		judge(wire, now);
+		judge(wire, p->bypassed >> back & 1 ? SN_PROBES_LOST_OPEN : SN_PROBES_LOST_CLOSED, now);
 		send_probe(env, wire, p->interfaces[back].probed_from, back);
 	}
 }

@@ -14,10 +14,16 @@
 
 #include "sn_env.h"
 
-#define SN_PROBES_NS	  10000000ull	       /* between two probes of a wire */
-#define SN_PROBES_LOST	  5		       /* in a row: it is down */
-#define SN_PROBES_BACK	  3		       /* in a row: it is up again */
-#define SN_PROBES_PAST_NS (100 * SN_PROBES_NS) /* without one: what was known is forgotten */
+#define SN_PROBES_NS 10000000ull /* between two probes of a wire */
+/*
+ * Lost in a row: it is down. What goes past an open function had better do so at once. What is for a closed
+ * one is lost either way, unless the function is late only, as processes are that share a CPU: so it has
+ * time.
+ */
+#define SN_PROBES_LOST_OPEN   5
+#define SN_PROBES_LOST_CLOSED 100
+#define SN_PROBES_BACK	      3			    /* in a row: it is up again */
+#define SN_PROBES_PAST_NS     (1000 * SN_PROBES_NS) /* without one: what was known is forgotten */
 
 struct sn_wire {
 	atomic_bool heard; /* since the last probe */

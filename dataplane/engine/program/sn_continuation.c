@@ -151,6 +151,8 @@ static int note_probes(struct sn_builder *b)
 		if (p->stops[i].when_down) {
 			p->interfaces[p->stops[i].back].probed_from = (uint8_t)p->stops[i].out;
 			p->probed |= 1ull << p->stops[i].back;
+			if (p->stops[i].when_down == SN_DOWN_BYPASS)
+				p->bypassed |= 1ull << p->stops[i].back;
 		}
 	for (uint32_t i = 0; i < p->n_stops; i++) {
 		const struct sn_stop *s = &p->stops[i];

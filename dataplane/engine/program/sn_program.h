@@ -295,9 +295,11 @@ struct sn_program {
 	uint32_t n_stops;
 	uint32_t n_hops; /* 0 without stops */
 	struct sn_stop *stops;
-	uint32_t *hops;	 /* next hops that operations note, ascending; the first is 0: none */
-	uint16_t nonce;	 /* of the tags of its frames on their way to stops: sn_tag.h */
-	uint64_t probed; /* bit per interface: probes come back by it */
+	uint32_t *hops;	   /* next hops that operations note, ascending; the first is 0: none */
+	uint16_t nonce;	   /* of the tags of its frames on their way to stops: sn_tag.h */
+	uint64_t probed;   /* bit per interface: probes come back by it */
+	uint64_t bypassed; /* bit per interface: packets do not wait for the function that should return them
+			    */
 };
 
 /* Whether plain frames of the class may be followed on to the segment that it leads to. */

@@ -17,48 +17,60 @@ const probeType = 0x88b6
 
 const (
 	betweenProbes = 10 * time.Millisecond
-	// probesToKnow are as many as an engine sends until it knows whether a function is down, whatever it knew.
-	probesToKnow = 7
-	// longPause is one after which functions may have come or gone. An engine forgets what it knew of them after a second.
-	longPause = 500 * time.Millisecond
+	// probesToKnow are as many as an engine sends until it knows which functions are down, whatever it knew; probesToKnowClosed, if one that is closed is.
+	probesToKnow       = 7
+	probesToKnowClosed = 102
+	// longPause is one after which functions may have come or gone: time for these probes, and shorter than the one after which an engine forgets what
+	// it knew of functions.
+	longPause = 2 * time.Second
 )
 
 // watched are the functions outside of the chain that get probes.
 type watched struct {
-	names []string
-	down  map[string]bool
-	now   time.Duration // of the last packets
+	names  []string
+	closed map[string]bool
+	down   map[string]bool
+	now    time.Duration // of the last packets
 }
 
 func (w *watched) add(name string, e element.Stop) {
 	if e.WhenDown != element.StopUnwatched {
 		w.names = append(w.names, name)
 	}
+	if w.closed == nil {
+		w.closed = map[string]bool{}
+	}
+	w.closed[name] = e.WhenDown == element.StopClosed
 }
 
-// pass has time pass until some packets come, and draws which functions are down then. It tells whether that may have changed.
-func (w *watched) pass(now time.Duration, oracle *interp.Chain) bool {
+// pass has time pass until some packets come, and draws which functions are down then. It tells how many probes it takes to know that; 0: it is as before.
+func (w *watched) pass(now time.Duration, oracle *interp.Chain) (probes int) {
 	last := w.now
 	w.now = now
 	if len(w.names) == 0 || now-last < longPause {
-		return false
+		return 0
 	}
+	probes = probesToKnow
 	w.down = map[string]bool{}
 	for _, name := range w.names {
 		lot := fnv.New32a()
 		_, _ = lot.Write(binary.BigEndian.AppendUint64([]byte(name), uint64(now))) // never fails
-		w.down[name] = lot.Sum32()%3 == 0
+		one := uint32(3)                                                           // of so many times it is down; more seldom if that takes many probes
+		if w.closed[name] {
+			one = 8
+		}
+		w.down[name] = lot.Sum32()%one == 0
 		oracle.SetDown(name, w.down[name])
+		if w.down[name] && w.closed[name] {
+			probes = probesToKnowClosed
+		}
 	}
-	return true
+	return probes
 }
 
 // outlast has the engine know which functions are down before packets come.
 func (r *Rig) outlast(ctx context.Context, now time.Duration) error {
-	if !r.watched.pass(now, r.Oracle) {
-		return nil
-	}
-	for k := probesToKnow; k > 0; k-- {
+	for k := r.watched.pass(now, r.Oracle); k > 0; k-- {
 		if _, _, err := r.inject(ctx, Step{Now: now - time.Duration(k)*betweenProbes}, nil); err != nil {
 			return err
 		}

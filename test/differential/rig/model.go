@@ -23,7 +23,7 @@ func (r *Rig) DriveModel(seed uint64, n int, check func(*model.Model) error) err
 	for i := range n {
 		if i%Batch == 0 {
 			now += Pause(t.Rand)
-			if r.watched.pass(now, r.Oracle) {
+			if r.watched.pass(now, r.Oracle) > 0 {
 				m.Down = func(out int) bool { return r.watched.down[r.stops[out].name] }
 			}
 		}

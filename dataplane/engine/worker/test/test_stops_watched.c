@@ -59,9 +59,10 @@ static void probe(struct fixture *f, bool returned)
 		send_back(f, BACK);
 }
 
-static void fall_silent(struct fixture *f)
+/* Probes, until it is known that nobody returns them. */
+static void lose(struct fixture *f, uint32_t n)
 {
-	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++)
+	for (uint32_t i = 0; i <= n; i++)
 		probe(f, false);
 	forget(f);
 }
@@ -138,7 +139,7 @@ static void packets_are_dropped_while_a_closed_function_is_silent(void **state)
 	struct packet out = outward(SN_UDP, 5000);
 
 	probe(f, true);
-	for (uint32_t i = 0; i < SN_PROBES_LOST; i++) {
+	for (uint32_t i = 0; i < SN_PROBES_LOST_CLOSED; i++) {
 		probe(f, false);
 		assert_is_up(f);
 	}
@@ -149,7 +150,7 @@ static void packets_are_dropped_while_a_closed_function_is_silent(void **state)
 	assert_string_equal(sn_program_reason(f->program, f->drops[0].reason), "ips/down");
 }
 
-static void it_is_down_within_a_tenth_of_a_second(void **state)
+static void an_open_one_is_down_within_a_tenth_of_a_second(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t since;
@@ -169,7 +170,7 @@ static void packets_go_on_at_once_while_an_open_function_is_silent(void **state)
 	struct sn_count classes[16] = {0}, counters[1] = {0}, reasons[1] = {0};
 	const uint8_t *frame;
 
-	fall_silent(f);
+	lose(f, SN_PROBES_LOST_OPEN);
 	for (uint32_t i = 0; i < 3; i++) {
 		send_packet(f, &out);
 		frame = assert_sent(f, 1);
@@ -186,7 +187,7 @@ static void a_function_is_up_again_after_three_probes(void **state)
 	struct fixture *f = *state;
 	struct packet out = outward(SN_UDP, 5000);
 
-	fall_silent(f);
+	lose(f, SN_PROBES_LOST_CLOSED);
 	for (uint32_t i = 0; i < SN_PROBES_BACK; i++) {
 		probe(f, true);
 		forget(f);
@@ -234,7 +235,7 @@ static void an_engine_that_stood_still_takes_nobody_for_down(void **state)
 
 	probe(f, true);
 	f->now += SECOND / 2;
-	for (uint32_t i = 0; i < SN_PROBES_LOST - 1; i++)
+	for (uint32_t i = 0; i < SN_PROBES_LOST_OPEN - 1; i++)
 		probe(f, false);
 	assert_is_up(f);
 }
@@ -243,7 +244,7 @@ static void a_forged_probe_is_no_answer(void **state)
 {
 	struct fixture *f = *state;
 
-	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++) {
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_CLOSED; i++) {
 		probe(f, false);
 		f->out[0].data[14 + i % 10] ^= 1; /* the key, or the port */
 		send_back(f, BACK);
@@ -257,7 +258,7 @@ static void a_probe_that_comes_back_by_the_side_it_left_by_is_no_answer(void **s
 {
 	struct fixture *f = *state;
 
-	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++) {
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_CLOSED; i++) {
 		probe(f, false);
 		send_back(f, OUT);
 	}
@@ -274,7 +275,7 @@ static void both_ways_are_watched_apart(void **state)
 	other->back = OUT;
 	watch(f, other, false);
 	load(f);
-	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++) {
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_CLOSED; i++) {
 		tick(f, 10 * MS);
 		assert_int_equal(f->n_out, 2);
 		f->out[0] = f->out[f->out[1].iface == BACK]; /* the other way's comes back alone */
@@ -294,7 +295,7 @@ static void the_next_program_knows_who_is_down(void **state)
 	struct fixture *f = *state;
 	struct packet out = outward(SN_UDP, 5000);
 
-	fall_silent(f);
+	lose(f, SN_PROBES_LOST_CLOSED);
 	load(f);
 	send_packet(f, &out);
 	assert_dropped(f, SN_REASON_CHAIN);
@@ -304,11 +305,11 @@ static void a_function_that_was_not_watched_begins_as_one_that_is_up(void **stat
 {
 	struct fixture *f = *state;
 
-	fall_silent(f);
+	lose(f, SN_PROBES_LOST_CLOSED);
 	leg_of(f, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN__NOT_SET;
 	load(f);
 	for (uint32_t i = 0; i < 3; i++) {
-		tick(f, SECOND);
+		tick(f, SN_PROBES_PAST_NS / 2);
 		assert_int_equal(f->n_out, 0);
 		assert_is_up(f);
 	}
@@ -335,6 +336,7 @@ static void without_a_buffer_no_probe_is_answered(void **state)
 }
 
 #define CLOSED_TEST(test) cmocka_unit_test_setup_teardown(test, open_closed, close_fixture)
+#define OPEN_TEST(test)	  cmocka_unit_test_setup_teardown(test, open_bypassed, close_fixture)
 
 int main(void)
 {
@@ -343,13 +345,12 @@ int main(void)
 		CLOSED_TEST(a_probe_that_comes_back_is_no_packet_of_the_chain),
 		CLOSED_TEST(packets_beside_a_probe_go_on),
 		CLOSED_TEST(packets_are_dropped_while_a_closed_function_is_silent),
-		CLOSED_TEST(it_is_down_within_a_tenth_of_a_second),
-		cmocka_unit_test_setup_teardown(packets_go_on_at_once_while_an_open_function_is_silent,
-						open_bypassed, close_fixture),
+		OPEN_TEST(an_open_one_is_down_within_a_tenth_of_a_second),
+		OPEN_TEST(packets_go_on_at_once_while_an_open_function_is_silent),
 		CLOSED_TEST(a_function_is_up_again_after_three_probes),
-		CLOSED_TEST(a_slow_function_is_up),
-		CLOSED_TEST(who_loses_one_probe_in_two_is_up),
-		CLOSED_TEST(an_engine_that_stood_still_takes_nobody_for_down),
+		OPEN_TEST(a_slow_function_is_up),
+		OPEN_TEST(who_loses_one_probe_in_two_is_up),
+		OPEN_TEST(an_engine_that_stood_still_takes_nobody_for_down),
 		CLOSED_TEST(a_forged_probe_is_no_answer),
 		CLOSED_TEST(a_probe_that_comes_back_by_the_side_it_left_by_is_no_answer),
 		CLOSED_TEST(both_ways_are_watched_apart),

@@ -189,7 +189,7 @@ static void packets_past_a_function_that_is_down_go_where_their_state_is(void **
 	m->counters = &counter;
 	stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_BYPASS;
 	load_threadless(w->engine, m, NULL, 0);
-	for (uint32_t i = 0; i <= SN_PROBES_LOST; i++)
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_OPEN; i++)
 		pass_unanswered(w);
 	tick_workers(w->engine, WORKERS); /* the first one knows it, too */
 	for (uint16_t i = 0; i < FLOWS * WORKERS; i++) {

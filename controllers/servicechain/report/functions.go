@@ -1,0 +1,42 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// badness is the order of what is said of functions outside of the chain.
+var badness = []string{v1alpha1.ReasonAnswering, v1alpha1.ReasonEngineDown, v1alpha1.ReasonFunctionBypassed, v1alpha1.ReasonFunctionDown}
+
+// functions says whether those outside of the chain answer: the worst that an instance says, and all words. Instances of which the same is said
+// are named together. Nil: no instance watches any.
+func (s *View) functions() *ConditionStatus {
+	var worst *ConditionStatus
+	var says []string
+	names := map[string][]string{} // by what is said
+	for _, i := range s.needed() {
+		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionFunctionsUp)
+		if c == nil {
+			continue
+		}
+		if names[c.Message] == nil {
+			says = append(says, c.Message)
+		}
+		names[c.Message] = append(names[c.Message], i.Name)
+		if worst == nil || slices.Index(badness, c.Reason) > slices.Index(badness, worst.Reason) {
+			worst = &ConditionStatus{c.Status, c.Reason, ""}
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	for k, text := range says {
+		says[k] = strings.Join(names[text], ", ") + ": " + text
+	}
+	worst.Message = strings.Join(says, "; ")
+	return worst
+}

@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// functions sets whether the functions outside of the chain answer that get probes. It removes the condition if there are none.
+func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
+	if s.State.Program == nil {
+		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionFunctionsUp)
+		return
+	}
+	fates := fatesOf(s.State.Program.Program)
+	switch {
+	case len(fates) == 0:
+		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionFunctionsUp)
+	case s.Now == nil:
+		set(v1alpha1.ConditionFunctionsUp, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say which functions answer")
+	case s.Now.Hash() != s.State.Program.Hash: // the last sample is of the program before: what was said stays
+	default:
+		status, reason, message := wires(s.Now.Stats.GetWires(), fates)
+		set(v1alpha1.ConditionFunctionsUp, status, reason, message)
+	}
+}
+
+func wires(list []*controlpb.WireStats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
+	var up, down []string
+	status, reason = metav1.ConditionTrue, v1alpha1.ReasonAnswering
+	for _, w := range list {
+		way := w.GetOut() + " to " + w.GetBack()
+		if !w.GetDown() {
+			up = append(up, way)
+			continue
+		}
+		f := fates[w.GetBack()]
+		down = append(down, way+" does not answer probes: "+strings.Join(f.says, ", "))
+		if status = metav1.ConditionFalse; f.drops || reason == v1alpha1.ReasonAnswering {
+			reason = map[bool]string{true: v1alpha1.ReasonFunctionDown, false: v1alpha1.ReasonFunctionBypassed}[f.drops]
+		}
+	}
+	if len(up) > 0 {
+		down = append(down, strings.Join(up, ", ")+": probes come back")
+	}
+	return status, reason, strings.Join(down, "; ")
+}
+
+// fate is what becomes of packets that should come back by an interface.
+type fate struct {
+	drops bool
+	says  []string
+}
+
+// fatesOf are those of a program's functions that get probes, by the interface by which these come back.
+func fatesOf(p *program.Program) map[string]fate {
+	fates := map[string]fate{}
+	note := func(s *programpb.Stop) {
+		back := p.GetInterfaces()[s.GetBack()].GetName()
+		f := fates[back]
+		var says string
+		switch d := s.GetDown().(type) {
+		case *programpb.Stop_Drop:
+			f.drops, says = true, "packets are dropped as "+p.GetReasons()[d.Drop]
+		case *programpb.Stop_Bypass:
+			says = "packets pass it by, counted by " + p.GetCounters()[d.Bypass]
+		default:
+			return
+		}
+		if !slices.Contains(f.says, says) {
+			f.says = append(f.says, says)
+		}
+		fates[back] = f
+	}
+	for _, s := range p.GetSegments() {
+		for _, c := range s.GetClasses() {
+			for _, l := range c.GetLegs() {
+				note(l.GetStop())
+			}
+		}
+	}
+	return fates
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// withIPS puts a function of somebody else's between the firewall and the router of the sample.
+const withIPS = `[
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-inside", "wire": true, "networkRef": {"name": "ips-inside"}}},
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-outside", "wire": true, "networkRef": {"name": "ips-outside"}}},
+{"op": "add", "path": "/spec/functions/-", "value": {"name": "ips", "blackbox": {"inside": "ips-inside", "outside": "ips-outside", "whenDown": "Open"}}},
+{"op": "replace", "path": "/spec/path", "value": ["inside", "fw", "ips", "rt", "nat", "outside"]}]`
+
+// answers waits until the chain says whether its function answers.
+func (w *world) answers(status metav1.ConditionStatus, reason string) {
+	w.Helper()
+	start := time.Now()
+	w.eventually("the chain says "+reason, 30*time.Second, func() error { return w.condition(v1alpha1.ConditionFunctionsUp, status, reason) })
+	w.Logf("the chain says %s after %.1f s", reason, time.Since(start).Seconds())
+}
+
+// TestAPodIsAFunctionOfAChain has a pod of its own forward the chain's frames, and hang at times.
+func TestAPodIsAFunctionOfAChain(t *testing.T) {
+	w := begin(t)
+	w.edge()
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.kubectl("apply", "-f", "test/e2e/testdata/ips.yaml")
+	defer w.kubectl("delete", "-f", "test/e2e/testdata/ips.yaml", "--wait=false")
+	w.kubectl("wait", "--for=condition=Ready", "pod/ips", "--timeout=60s")
+	w.change(withIPS)
+	w.eventually("the pod is replaced by one with wires", time.Minute, func() error {
+		if p := w.pod(); p == nil || p.DeletionTimestamp != nil || !strings.Contains(p.Annotations["k8s.v1.cni.cncf.io/networks"], "ips-outside") {
+			return fmt.Errorf("pod %s is not there yet", podName)
+		}
+		return nil
+	})
+	w.waitReady(time.Minute)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.passes("and a function of somebody else's")
+
+	load := w.send(20 * time.Second)
+	w.kill("ips", "traffic", "SIGSTOP")
+	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
+	if err := w.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonForwarding); err != nil {
+		t.Error(err)
+	}
+	load.recovers("the function hangs, and packets pass it by", 2*time.Second)
+	w.kill("ips", "traffic", "SIGCONT")
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+
+	w.change(`[{"op": "replace", "path": "/spec/functions/3/blackbox/whenDown", "value": "Closed"}]`)
+	w.waitReady(time.Minute)
+	w.kill("ips", "traffic", "SIGSTOP")
+	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionDown)
+	if err := w.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonFunctionDown); err != nil {
+		t.Error(err)
+	}
+	if err := w.fetch(80, 1); err == nil {
+		t.Error("bytes pass a function that hangs and is closed")
+	}
+	w.eventually("dropped packets are counted", 30*time.Second, func() error {
+		for _, d := range w.instance().Status.Drops {
+			if d.Reason == "ips/down" && d.Packets > 0 {
+				return nil
+			}
+		}
+		return fmt.Errorf("dropped are %v, wanted some as ips/down", w.instance().Status.Drops)
+	})
+	w.kill("ips", "traffic", "SIGCONT")
+	w.waitReady(30 * time.Second)
+	w.passes("and the function, which answers again")
+}
