@@ -123,23 +123,21 @@ func TestARuleChangesUnderLoadWithoutLosingAPacket(t *testing.T) {
 		bundles[action] = lab.Parse(t, write(t, s.dir, action+".yaml", fmt.Sprintf(ispChain, action)))
 	}
 	t.Run("by the compiler and the control socket", func(t *testing.T) {
-		fastest := time.Duration(math.MaxInt64)
-		s.underLoad(t, func(action string) { fastest = min(fastest, s.load(t, bundles[action])) })
-		s.inTime(t, fastest)
+		s.underLoad(t, func(action string) { s.load(t, bundles[action]) })
 	})
 	t.Run("each packet of the changed rule is counted under its reason", func(t *testing.T) {
-		fastest := time.Duration(math.MaxInt64)
 		for _, action := range changes {
-			fastest = min(fastest, s.load(t, bundles[action]))
+			s.load(t, bundles[action])
 		}
-		s.inTime(t, fastest)
 		s.load(t, bundles["Drop"])
 		s.countsDrops(t)
 	})
 }
 
-// load makes a parsed chain's program live, tells how long that took, and logs each step.
-func (s *isp) load(t *testing.T, b *manifest.Bundle) time.Duration {
+// load makes a parsed chain's program live, and logs how long each step took. How soon a change has to be live is for
+// TestAChangedRuleIsLiveInTimeAtFourFifthsOfTheWorkersLoad: here the generator takes most of the CPU that compiler and
+// engine build on.
+func (s *isp) load(t *testing.T, b *manifest.Bundle) {
 	t.Helper()
 	began := time.Now()
 	p := lab.CompileAgain(t, &s.session, b)
@@ -150,18 +148,6 @@ func (s *isp) load(t *testing.T, b *manifest.Bundle) time.Duration {
 	t.Logf("live %s after parsing: graph %s, synthesis and encoding %s, engine's build %s, swap %s, the way to it %s; %d sessions kept, %d dropped",
 		round(live), round(p.Took.Build), round(p.Took.Synthesize), round(build), round(swap),
 		round(time.Since(sent)-build-swap), loaded.GetSessionsKept(), loaded.GetSessionsDropped())
-	return live
-}
-
-// inTime bounds the time from a parsed change to a live one. The bound is loose: here the generator takes most of
-// the CPU that compiler and engine build on (see TestAChangedRuleIsLiveInTimeAtFourFifthsOfTheWorkersLoad).
-func (s *isp) inTime(t *testing.T, fastest time.Duration) {
-	t.Helper()
-	const atMost = time.Second
-	t.Logf("fastest change: live %s after parsing", round(fastest))
-	if fastest > atMost {
-		t.Errorf("no changed rule was live sooner than %s after parsing, want %s at most", fastest, atMost)
-	}
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
