@@ -13,6 +13,7 @@ import (
 
 // TestWhatExceedsItsBudgetHasFailed has a list of limits, as hack/tests/budget.toml is one.
 func TestWhatExceedsItsBudgetHasFailed(t *testing.T) {
+	t.Parallel()
 	const limits = `
 package_seconds = 60
 test_seconds = 20
@@ -117,6 +118,7 @@ func everything(t *testing.T) (root string) {
 
 // TestATreeThatPassedIsNoted runs all stages.
 func TestATreeThatPassedIsNoted(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		edit func(t *testing.T, root string)
 		want string

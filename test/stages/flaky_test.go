@@ -36,12 +36,10 @@ func failsFirst(t *testing.T, why string) {
 
 // golang is a checkout whose unit tests are those of a package.
 func golang(t *testing.T, tests string) (root string) {
-	root = checkout(t, map[string]string{
+	return checkout(t, map[string]string{
 		"go.mod":         "module example.org/chance\n\ngo 1.26\n",
 		"chance_test.go": chance + tests,
 	})
-	t.Setenv("RUNS", t.TempDir())
-	return root
 }
 
 // goCase is a package of unit tests, and what the summary says of it.
@@ -61,6 +59,7 @@ func runGoCases(t *testing.T, cases map[string]goCase) {
 }
 
 func TestATestThatPassesAloneIsFlaky(t *testing.T) {
+	t.Parallel()
 	runGoCases(t, map[string]goCase{
 		"once": {
 			tests: `func TestA(t *testing.T) { failsFirst(t, "three packets were lost") }; func TestB(t *testing.T) {}`,
@@ -106,6 +105,7 @@ func TestATestThatPassesAloneIsFlaky(t *testing.T) {
 }
 
 func TestWhatIsNotChanceIsNeverFlaky(t *testing.T) {
+	t.Parallel()
 	runGoCases(t, map[string]goCase{
 		"a data race": {
 			tests: `func TestA(t *testing.T) { failsFirst(t, "WARNING: DATA RACE") }; func TestB(t *testing.T) {}`,
@@ -153,6 +153,7 @@ func compare(t *testing.T, out string, says []string, never string) {
 
 // TestASuiteOfTheEngineIsRunAgain has a project whose suites are lines of shell, with $1 the number of the run.
 func TestASuiteOfTheEngineIsRunAgain(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("meson"); err != nil {
 		t.Skip("no meson")
 	}
@@ -189,13 +190,13 @@ func TestASuiteOfTheEngineIsRunAgain(t *testing.T) {
 				programs["dataplane/engine/"+suite+".sh"] = "#!/bin/sh\necho . >>$RUNS/" + suite + "\nset -- $(wc -l <$RUNS/" + suite + ")\n" + line + "\n"
 			}
 			programs["dataplane/engine/meson.build"] = project
-			t.Setenv("RUNS", t.TempDir())
 			compare(t, expect(t, checkout(t, programs), test.want, "engine"), test.says, test.never)
 		})
 	}
 }
 
 func TestTheDemoIsRunAgain(t *testing.T) {
+	t.Parallel()
 	// demo has a check that fails in the runs that match a pattern.
 	demo := func(pattern, end string) string {
 		return bash + "echo . >>$RUNS/demo; n=$(wc -l <$RUNS/demo)\n" +
@@ -209,7 +210,6 @@ func TestTheDemoIsRunAgain(t *testing.T) {
 		"it ends badly at last": {"none", "exit 1", "2 passed, 1 failed, 0 skipped", "FAIL  make demo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("RUNS", t.TempDir())
 			root := checkout(t, map[string]string{filepath.Join("bin", "make"): demo(test.pattern, test.end)})
 			compare(t, expect(t, root, test.want, "demo"), []string{test.says}, "")
 		})

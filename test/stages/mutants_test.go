@@ -19,6 +19,7 @@ func TestEachMutantFindsItsPlace(t *testing.T) {
 
 // TestAMutantThatNoTestFindsSurvives has a package of one function, whose test asks it for 1 alone.
 func TestAMutantThatNoTestFindsSurvives(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		find, replace string // of the mutant
 		returns       string // of the function

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// checkout is a folder with hack/test.sh, what it calls, and further programs by their paths.
+// checkout is a folder with hack/test.sh, what it calls, further programs by their paths, and a folder in which programs count their runs.
 func checkout(t *testing.T, programs map[string]string) (root string) {
 	root = t.TempDir()
 	own := filepath.Join("..", "..", "hack")
@@ -31,6 +31,9 @@ func checkout(t *testing.T, programs map[string]string) (root string) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(runs(root), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	write(filepath.Join("hack", "test.sh"), string(text))
 	for path, text := range programs {
 		write(path, text)
@@ -38,9 +41,14 @@ func checkout(t *testing.T, programs map[string]string) (root string) {
 	return root
 }
 
-// run runs stages in a checkout.
+// runs is where programs of a checkout count their runs.
+func runs(root string) string { return filepath.Join(root, "runs") }
+
+// run runs stages in a checkout; programs find the folder of their runs in $RUNS.
 func run(root string, stages ...string) (out, last string, err error) {
-	text, err := exec.Command(filepath.Join(root, "hack", "test.sh"), stages...).CombinedOutput()
+	c := exec.Command(filepath.Join(root, "hack", "test.sh"), stages...)
+	c.Env = append(os.Environ(), "RUNS="+runs(root))
+	text, err := c.CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return string(text), lines[len(lines)-1], err
 }
@@ -75,6 +83,7 @@ func skips(test, why string) string {
 }
 
 func TestAStageThatDidNotRunToItsEndHasFailed(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		golang string // what runs as go
 		gotest string // what runs it; empty: hack/tests/gotest.py
