@@ -29,6 +29,16 @@ type Options struct {
 	// PortOverlapping lets NAPTs give one outside address and port to several flows of a protocol at the same
 	// time, as long as their remotes differ (RFC 7857 section 3). Without, none does.
 	PortOverlapping bool
+	// Known is what an engine's program has that goes on with packets which are at stops; nil: all that the chain has.
+	Known *Known
+}
+
+// Known is what a program has of a chain: what no packet needs is left out.
+type Known struct {
+	// Leaves tells whether packets leave for a stop by an interface.
+	Leaves func(wire string) bool
+	// Notes tells whether packets have a next hop on their way to a stop.
+	Notes func(hop netip.Addr) bool
 }
 
 // Chain is a chain with its state. It is not safe for concurrent use.
@@ -38,7 +48,8 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	away     away            // packets at stops
+	away     []onward // packets at stops
+	known    *Known
 	down     map[string]bool // nodes of stops
 }
 
@@ -67,7 +78,7 @@ type neighbor struct {
 
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{away: away{nonce: firstNonce}}
+	c := &Chain{known: cmp.Or(opts.Known, &Known{func(string) bool { return true }, func(netip.Addr) bool { return true }})}
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: header.Number(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
@@ -135,12 +146,14 @@ func (c *Chain) Evict(now time.Duration, b pass.Binding) error {
 }
 
 // Continue is a changed chain with the state of this one, which ends: a NAPT that is in both, by name and as it was, keeps its
-// bindings, and counters keep their values. What a stop has of the chain before comes in as if nobody knew it. So an engine goes on that gets another
-// program.
+// bindings, and counters keep their values. What a stop has of the chain before goes on behind it in this one, with the next hop that it had, if the
+// stop and the interface by which it came are still there; else it comes in as if nobody knew it. So an engine goes on that gets another program.
 func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	next := New(g, opts)
 	next.Resume(c.Chain)
-	next.away.nonce = c.away.nonce + 1 // packets at stops are classified again when they come back
+	for _, o := range c.away {
+		next.away = append(next.away, next.carry(c, o))
+	}
 	next.down = maps.Clone(c.down)
 	return next
 }

@@ -32,8 +32,8 @@ func (r *run) start(iface int, frame []byte) {
 		return
 	}
 	at := graph.Edge{To: l.in}
-	if o, ok := r.c.away.returned(iface, frame); ok && l.wire {
-		at, p.Entry, p.Via = o.at, o.entry, o.via
+	if o, ok := r.c.returned(iface, frame); ok && l.wire {
+		at, p.Entry, p.Via = o.stop.Out[o.out], o.entry, o.via
 	}
 	r.Walk(p, at)
 }

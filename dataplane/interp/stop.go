@@ -58,7 +58,11 @@ func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, boo
 		r.Discard(n, p, "too-big")
 		return pass.Ended, false
 	}
-	mac := c.away.send(onward{at: n.Out[1-in], back: back, entry: p.Entry, via: p.Via})
+	o := onward{stop: n, out: 1 - in, back: back, entry: p.Entry, via: p.Via}
+	if !c.known.Notes(o.via) {
+		o.via = netip.Addr{} // that of a chain before
+	}
+	mac := c.number(o)
 	r.Note("to the function behind interface %s", c.links[by].name)
 	r.Step(n, -1, p)
 	r.Result.Out = append(r.Result.Out, pass.Out{Interface: by, Frame: frame(p, c.links[back].mac, mac), Tagged: true})
@@ -67,38 +71,53 @@ func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, boo
 
 // onward is all that the chain keeps of packets at a stop.
 type onward struct {
-	at    graph.Edge // where they go on
-	back  int        // the link by which they come back
+	stop  *graph.Node // nil: the chain has it no more
+	out   int         // the stop's output by which they go on
+	back  int         // the link by which they come back
 	entry int
 	via   netip.Addr
 }
 
-// firstNonce is that of a chain which continues no other one.
-const firstNonce = 0x7300
+// nonce is that of the frames of all chains: each knows the numbers of those before.
+const nonce = 0x7300
 
-// away numbers what packets at stops go on by. There are as many numbers as the chain has next hops, links and stops.
-type away struct {
-	nonce uint16
-	known []onward
-}
-
-func (a *away) send(o onward) net.HardwareAddr {
-	n := slices.Index(a.known, o)
+// number is what packets at stops go on by. There are as many numbers as the chain has next hops, links and stops.
+func (c *Chain) number(o onward) net.HardwareAddr {
+	n := slices.Index(c.away, o)
 	if n < 0 {
-		n = len(a.known)
-		a.known = append(a.known, o)
+		n = len(c.away)
+		c.away = append(c.away, o)
 	}
-	mac := tag.Continuation{Nonce: a.nonce, Number: uint32(n)}.MAC()
+	mac := tag.Continuation{Nonce: nonce, Number: uint32(n)}.MAC()
 	return mac[:]
 }
 
 // returned is how the packet of a frame goes on that came in by a link; false: nobody sent it out for that.
-func (a *away) returned(link int, frame []byte) (onward, bool) {
-	c, ok := continuation(frame)
-	if !ok || c.Nonce != a.nonce || int(c.Number) >= len(a.known) || a.known[c.Number].back != link {
+func (c *Chain) returned(link int, frame []byte) (onward, bool) {
+	t, ok := continuation(frame)
+	if !ok || t.Nonce != nonce || int(t.Number) >= len(c.away) {
 		return onward{}, false
 	}
-	return a.known[c.Number], true
+	o := c.away[t.Number]
+	return o, o.stop != nil && o.back == link
+}
+
+// carry is what packets go on by that are at a stop of the chain before.
+func (c *Chain) carry(before *Chain, o onward) onward {
+	if o.stop == nil {
+		return o
+	}
+	was := o.stop.Element.(element.Stop)
+	o.stop, o.back, o.entry = nil, c.linkNamed(before.links[o.back].name), c.linkNamed(before.links[o.entry].name)
+	if o.entry < 0 || !c.known.Leaves(was.Interfaces[1-o.out]) {
+		return o
+	}
+	for i := range c.Graph.Nodes {
+		if now, ok := c.Graph.Nodes[i].Element.(element.Stop); ok && now.Interfaces == was.Interfaces {
+			o.stop = &c.Graph.Nodes[i]
+		}
+	}
+	return o
 }
 
 func continuation(frame []byte) (tag.Continuation, bool) {

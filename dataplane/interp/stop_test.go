@@ -105,11 +105,54 @@ func TestAnErrorBehindAStopIsFromWhereThePacketCameIn(t *testing.T) {
 	}
 }
 
+// knows is what a program has.
+func knows(stops, hops bool) *Known {
+	return &Known{Leaves: func(string) bool { return stops }, Notes: func(netip.Addr) bool { return hops }}
+}
+
+func TestAPacketAtAStopGoesOnInTheNextChainWithItsNextHop(t *testing.T) {
+	via := testbed.Addr("192.0.2.99")
+	route := element.Lookup{Routes: []element.Route{{Prefix: testbed.Prefix("0.0.0.0/0"), Via: via}}, NoRoute: 1, Outs: 2}
+	c := start(stopped(route, element.DecTTL{}))
+	at := sendAway(t, c, testbed.Inside, testbed.UDP(5, 6).Frame(), wireInside)
+	for range 2 { // changes
+		c = c.Continue(stopped(element.DecTTL{}, element.Counter{}), Options{Known: knows(true, false)})
+	}
+	r := c.Process(0, wireOutside, at, nil)
+	if len(r.Out) != 1 || r.Out[0].NextHop != via || r.Out[0].Frame[14+8] != 64 {
+		t.Errorf("got %+v, want a frame to %v with TTL 64: the next hop of the chain before, and what is behind the stop by now", r, via)
+	}
+	if n := c.Counters()["ips/outside/untagged"]; n.Packets != 0 {
+		t.Errorf("%d packets came in without a continuation, want none", n.Packets)
+	}
+}
+
+func TestANextHopOfTheChainBeforeIsForgottenAtAFurtherStop(t *testing.T) {
+	via := testbed.Addr("192.0.2.99")
+	route := element.Lookup{Routes: []element.Route{{Prefix: testbed.Prefix("0.0.0.0/0"), Via: via}}, NoRoute: 1, Outs: 2}
+	for _, noted := range []bool{true, false} {
+		c := start(stopped(route, element.DecTTL{}))
+		at := sendAway(t, c, testbed.Inside, testbed.UDP(5, 6).Frame(), wireInside)
+		next := stopped(route, element.DecTTL{})
+		s := slices.IndexFunc(next.Nodes, func(n graph.Node) bool { return n.Name == "ips" })
+		last := next.Nodes[s].Out[element.StopOutside]
+		next.Nodes[s].Out[element.StopOutside] = graph.Edge{To: s, Port: element.StopOutside} // and goes back through it
+		next.Nodes[s].Out[element.StopInside] = last
+		c = c.Continue(next, Options{Known: knows(true, noted)})
+		r := c.Process(0, wireInside, sendAway(t, c, wireOutside, at, wireOutside), nil)
+		if len(r.Out) != 1 || (r.Out[0].NextHop == via) != noted {
+			t.Errorf("got %+v, want a frame to %v: %t", r, via, noted)
+		}
+	}
+}
+
 func TestFramesThatTheChainDidNotSendAwayAreCountedAndGoOnBehindTheStop(t *testing.T) {
 	c := start(stopped(element.DecTTL{}, element.DecTTL{}))
 	sent := testbed.UDP(5, 6).Frame()
 	at := sendAway(t, c, testbed.Inside, sent, wireInside)
-	old := c.Continue(stopped(element.DecTTL{}, element.DecTTL{}), Options{})
+	old := c.Continue(stopped(element.DecTTL{}, element.DecTTL{}), Options{Known: knows(false, true)})
+	other := stopped(element.DecTTL{}, element.DecTTL{})
+	other.Interfaces[testbed.Inside].Name = "renamed"
 	unknown := slices.Clone(at)
 	unknown[11]++ // a number that the chain has not given
 	own := testbed.UDP(5, 6)
@@ -118,9 +161,11 @@ func TestFramesThatTheChainDidNotSendAwayAreCountedAndGoOnBehindTheStop(t *testi
 		frame []byte
 		ttl   uint8
 	}{
-		"a packet of the stop's own": {c, frameFor(wireOutside, own), 63},
-		"a forged continuation":      {c, unknown, 62},
-		"of the program before":      {old, at, 62},
+		"a packet of the stop's own":                   {c, frameFor(wireOutside, own), 63},
+		"a forged continuation":                        {c, unknown, 62},
+		"at a stop to which the program sends nothing": {old, at, 62},
+		"by an interface that the chain has no more":   {c.Continue(other, Options{}), at, 62},
+		"nor has it later":                             {old.Continue(stopped(element.DecTTL{}, element.DecTTL{}), Options{}), at, 62},
 	} {
 		before := k.chain.Counters()["ips/outside/untagged"].Packets
 		own.TTL = k.ttl

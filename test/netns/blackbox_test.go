@@ -98,8 +98,42 @@ func TestAKernelsBridgeIsAFunctionOfAChain(t *testing.T) {
 		}
 		return nil
 	})
-	engine.Load(t, lab.Compile(t, lab.ParseText(t, strings.ReplaceAll(watched, "action: Accept}]", "action: Accept}, {from: Outside, protocol: UDP, action: Drop}]"))))
-	exchange(t, clients, "with the next program")
+	b.changes(t, clients)
+	exchange(t, clients, "with the last program")
+}
+
+// changes loads programs while connections go on: no packet that is at the bridge meanwhile is unknown when it comes back.
+func (b *bridged) changes(t *testing.T, clients []*client) {
+	t.Helper()
+	next := lab.Compile(t, lab.ParseText(t, strings.ReplaceAll(watched, "action: Accept}]", "action: Accept}, {from: Outside, protocol: UDP, action: Drop}]")))
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if err := clients[n%len(clients)].answered([]byte(strings.Repeat("more", 5000))); err != nil {
+				ended <- fmt.Errorf("connection %d while programs change: %w", n%len(clients), err)
+				return
+			}
+		}
+	}()
+	for range 10 {
+		b.engine.Load(t, next)
+		b.engine.Load(t, b.program)
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range b.engine.Counters(t).GetCounters() {
+		if c.GetPackets() != 0 {
+			t.Errorf("the chain counted %v while programs changed, want no packet without its continuation", c)
+		}
+	}
 }
 
 // toggle takes the bridge down, or brings it up, and waits until the engine knows.

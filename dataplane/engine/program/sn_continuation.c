@@ -130,8 +130,16 @@ static void sort_hops(struct sn_program *p)
 	p->n_hops = n;
 }
 
-/* Frames of the program before are still on their way, so theirs is another one. 0 is left out: addresses
- * that people give to their devices begin with it. */
+static bool is_taken(const struct sn_program *p, uint16_t nonce)
+{
+	for (uint32_t i = 0; i < p->n_before; i++)
+		if (p->before[i].nonce == nonce)
+			return true;
+	return false;
+}
+
+/* Frames of programs before are still on their way, so theirs are others. 0 is left out: addresses that
+ * people give to their devices begin with it. */
 static int draw_nonce(struct sn_builder *b)
 {
 	uint16_t *nonce = &b->p->nonce;
@@ -139,7 +147,76 @@ static int draw_nonce(struct sn_builder *b)
 	do {
 		if (getrandom(nonce, sizeof(*nonce), 0) != sizeof(*nonce))
 			return sn_build_fail(b, "no random number: %s", strerror(errno));
-	} while (!*nonce || (b->like && *nonce == b->like->nonce));
+	} while (!*nonce || is_taken(b->p, *nonce));
+	return 0;
+}
+
+/* The same interface as one of the program before; SN_NO_INDEX: it is no more. */
+static uint32_t interface_now(const struct sn_builder *b, uint32_t before)
+{
+	for (uint32_t i = 0; i < b->p->n_interfaces; i++)
+		if (!strcmp(b->p->interfaces[i].name, b->like->interfaces[before].name))
+			return i;
+	return SN_NO_INDEX;
+}
+
+/* The same of a stop. Its wires are no other one's. */
+static uint32_t stop_now(const struct sn_builder *b, uint32_t before)
+{
+	const struct sn_stop *was = &b->like->stops[before];
+	uint32_t out = interface_now(b, was->out), back = interface_now(b, was->back);
+
+	for (uint32_t i = 0; i < b->p->n_stops; i++)
+		if (b->p->stops[i].out == out && b->p->stops[i].back == back)
+			return i;
+	return SN_NO_INDEX;
+}
+
+/* How a program numbers its own. */
+static struct sn_numbering own(const struct sn_program *p)
+{
+	return (struct sn_numbering){p->nonce, p->n_stops, p->n_hops, p->n_interfaces, NULL, p->hops, NULL};
+}
+
+/* As the program before has it, where places are the program's own if there are none. */
+static int carry(struct sn_builder *b, const struct sn_numbering *from)
+{
+	struct sn_numbering *to = &b->p->before[b->p->n_before];
+
+	*to = *from;
+	to->stops = calloc((size_t)from->n_stops + from->n_hops + from->n_interfaces, sizeof(*to->stops));
+	if (!to->stops)
+		return sn_build_no_memory(b);
+	b->p->n_before++;
+	to->hops = to->stops + to->n_stops;
+	to->interfaces = to->hops + to->n_hops;
+	memcpy(to->hops, from->hops, to->n_hops * sizeof(*to->hops));
+	for (uint32_t i = 0; i < to->n_stops; i++) {
+		uint32_t at = from->stops ? from->stops[i] : i;
+
+		to->stops[i] = at == SN_NO_INDEX ? at : stop_now(b, at);
+	}
+	for (uint32_t i = 0; i < to->n_interfaces; i++) {
+		uint32_t at = from->interfaces ? from->interfaces[i] : i;
+
+		to->interfaces[i] = at == SN_NO_INDEX ? at : interface_now(b, at);
+	}
+	return 0;
+}
+
+static int carry_all(struct sn_builder *b)
+{
+	const struct sn_program *like = b->like;
+	struct sn_numbering last;
+
+	if (!like || !like->n_stops)
+		return 0;
+	last = own(like);
+	if (carry(b, &last))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < like->n_before && b->p->n_before < SN_BEFORE_MAX; i++)
+		if (carry(b, &like->before[i]))
+			return -ENOMEM;
 	return 0;
 }
 
@@ -189,12 +266,14 @@ int sn_build_continuations(struct sn_builder *b)
 				     p->n_stops, p->n_hops, p->n_interfaces, SN_CONTINUATIONS_MAX);
 	if (note_probes(b))
 		return -EINVAL;
+	if (carry_all(b))
+		return -ENOMEM;
 	return draw_nonce(b);
 }
 
 /* ---- used ---- */
 
-/* The place of a next hop; SN_NO_INDEX: it has none. */
+/* The place of a next hop; that of none, if the program has it not. */
 static uint32_t place_of(const struct sn_program *p, uint32_t hop)
 {
 	uint32_t lo = 0, hi = p->n_hops;
@@ -207,29 +286,44 @@ static uint32_t place_of(const struct sn_program *p, uint32_t hop)
 		else
 			hi = mid;
 	}
-	return lo < p->n_hops && p->hops[lo] == hop ? lo : SN_NO_INDEX;
+	return lo < p->n_hops && p->hops[lo] == hop ? lo : 0;
 }
 
 uint32_t sn_continuation_of(const struct sn_program *p, uint32_t stop, uint32_t next_hop, uint32_t entry)
 {
-	uint32_t hop = place_of(p, next_hop);
+	return (stop * p->n_hops + place_of(p, next_hop)) * p->n_interfaces + entry;
+}
 
-	return hop == SN_NO_INDEX ? SN_NO_INDEX : (stop * p->n_hops + hop) * p->n_interfaces + entry;
+/* By which numbering it is one; false: nobody's. */
+static bool find_numbering(const struct sn_program *p, struct sn_tag tag, struct sn_numbering *g)
+{
+	*g = own(p);
+	for (uint32_t i = 0; g->nonce != tag.nonce; i++) {
+		if (i == p->n_before)
+			return false;
+		*g = p->before[i];
+	}
+	return tag.continuation < g->n_stops * g->n_hops * g->n_interfaces;
 }
 
 bool sn_continuation_find(const struct sn_program *p, uint32_t iface, const uint8_t mac[6],
 			  struct sn_continuation *to)
 {
-	const struct sn_stop *stop;
+	uint32_t stop, hop, entry;
+	struct sn_numbering g;
 	struct sn_tag tag;
-	uint32_t rest;
 
-	if (!sn_tag_read(mac, &tag) || tag.nonce != p->nonce ||
-	    tag.continuation >= p->n_stops * p->n_hops * p->n_interfaces)
+	if (!sn_tag_read(mac, &tag) || !find_numbering(p, tag, &g))
 		return false;
-	rest = tag.continuation / p->n_interfaces;
-	stop = &p->stops[rest / p->n_hops];
-	*to = (struct sn_continuation){stop->segment, p->hops[rest % p->n_hops],
-				       (uint8_t)(tag.continuation % p->n_interfaces)};
-	return stop->back == iface;
+	entry = tag.continuation % g.n_interfaces;
+	hop = tag.continuation / g.n_interfaces % g.n_hops;
+	stop = tag.continuation / g.n_interfaces / g.n_hops;
+	if (g.stops) {
+		stop = g.stops[stop];
+		entry = g.interfaces[entry];
+	}
+	if (stop == SN_NO_INDEX || entry == SN_NO_INDEX)
+		return false;
+	*to = (struct sn_continuation){p->stops[stop].segment, g.hops[hop], (uint8_t)entry};
+	return p->stops[stop].back == iface;
 }

@@ -5,7 +5,8 @@
 /*
  * Packets that come back from a stop go on by a continuation: the stop, the next hop that they had noted, and
  * the interface by which they had come. All that there can be are known when a program is built, so a frame
- * has but a number (sn_tag.h).
+ * has but a number (sn_tag.h). Packets that are at a stop while further programs are loaded go on in the
+ * last one, if that has the stop and the interface still.
  */
 
 #include <stdbool.h>
@@ -19,11 +20,12 @@ struct sn_continuation {
 	uint8_t entry;	   /* interface */
 };
 
-/* The number of one. SN_NO_INDEX: no operation of the program notes the next hop. */
+/* The number of one. A next hop that no operation of the program notes, as one of the program before, is
+ * none. */
 uint32_t sn_continuation_of(const struct sn_program *p, uint32_t stop, uint32_t next_hop, uint32_t entry);
 
 /* That of a frame which came by an interface, by its source address. False: it has none, or one of another
- * program or of another stop's side. */
+ * stop's side, or of a program that is not among the last ones. */
 bool sn_continuation_find(const struct sn_program *p, uint32_t iface, const uint8_t mac[6],
 			  struct sn_continuation *to);
 

@@ -460,6 +460,8 @@ void sn_program_free(struct sn_program *p)
 	free(p->atoms);
 	free(p->stops);
 	free(p->hops);
+	for (uint32_t i = 0; i < p->n_before; i++)
+		free(p->before[i].stops);
 	free(p->observation.name);
 	free(p->chain);
 	free(p);

@@ -232,6 +232,20 @@ struct sn_stop {
 	uint32_t down;	    /* the reason, or the counter */
 };
 
+/* How a program before numbered the packets that may still be at stops, in terms of this one
+ * (sn_continuation.h). */
+struct sn_numbering {
+	uint16_t nonce;
+	uint32_t n_stops;
+	uint32_t n_hops;
+	uint32_t n_interfaces;
+	uint32_t *stops;      /* which they are now; SN_NO_INDEX: none */
+	uint32_t *hops;	      /* as it had them */
+	uint32_t *interfaces; /* as of stops */
+};
+
+#define SN_BEFORE_MAX 4 /* programs before whose packets go on */
+
 /* By what an observation counts packets together. The numbers are the protocol's. */
 enum sn_observe_what {
 	SN_BY_FLOW,
@@ -295,9 +309,11 @@ struct sn_program {
 	uint32_t n_stops;
 	uint32_t n_hops; /* 0 without stops */
 	struct sn_stop *stops;
-	uint32_t *hops;	   /* next hops that operations note, ascending; the first is 0: none */
-	uint16_t nonce;	   /* of the tags of its frames on their way to stops: sn_tag.h */
-	uint64_t probed;   /* bit per interface: probes come back by it */
+	uint32_t *hops; /* next hops that operations note, ascending; the first is 0: none */
+	uint16_t nonce; /* of the tags of its frames on their way to stops: sn_tag.h */
+	uint32_t n_before;
+	struct sn_numbering before[SN_BEFORE_MAX]; /* the last one first */
+	uint64_t probed;			   /* bit per interface: probes come back by it */
 	uint64_t bypassed; /* bit per interface: packets do not wait for the function that should return them
 			    */
 };

@@ -197,8 +197,6 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 	 * learn. */
 	if (p->ip_len > x->program->interfaces[s->out].mtu)
 		return sn_drop(SN_REASON_TOO_BIG);
-	if (unlikely(continuation == SN_NO_INDEX))
-		return sn_drop(SN_REASON_NO_NEXT_HOP);
 	sn_journal_commit(x);
 	if (!sn_rewrite(p))
 		return sn_drop(SN_REASON_NO_MEMORY);

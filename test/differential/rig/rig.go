@@ -43,6 +43,8 @@ type Rig struct {
 	probes   map[int]uint64 // that the engine sent, by interface
 	last     interp.Result  // what was right for the last packet
 	trips    int            // how often packets of the step at work have come back
+	held     *trip          // packets that stay at stops
+	holding  bool           // whether those of the step at work do
 	// by name: NAPTs, and elements that answer packets
 	napts, answering map[string]bool
 	tabled           bool         // its routes are in tables by content
@@ -246,6 +248,10 @@ func (r *Rig) pass(ctx context.Context, s Step, theirs [][]byte) ([][]draw.Sent,
 			return nil, &Mismatch{chain: r.Chain, now: s.Now, packet: p, entry: r.Graph.Interfaces[p.Iface].Name, detail: detail, alone: -1}
 		}
 		r.leave(&away, i, seen[i].Result)
+	}
+	if r.holding {
+		r.held = &away
+		return left, nil
 	}
 	return left, r.comeBack(ctx, away, left)
 }

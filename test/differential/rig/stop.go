@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/interp/header"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 	"github.com/sinter-nfv/sinter/test/differential/draw"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // Stop is a function outside of the chain, as the suite has it: what it does to a packet depends on the packet alone, so it does the same to
@@ -152,6 +157,48 @@ func (r *Rig) comeBack(ctx context.Context, t trip, left [][]draw.Sent) error {
 		}
 	}
 	return nil
+}
+
+// hold has packets of a step stay at stops until release.
+func (r *Rig) hold(ctx context.Context, s Step) error {
+	r.held = &trip{}
+	defer func() { r.holding = false }()
+	r.holding = true
+	_, err := r.Run(ctx, s)
+	return err
+}
+
+// release lets packets come back that were held, whatever chain there is by now, and tells how many.
+func (r *Rig) release(ctx context.Context, now time.Duration) (int, error) {
+	away := *r.held
+	away.Now = now
+	left := make([][]draw.Sent, Batch)
+	return len(away.Packets), r.comeBack(ctx, away, left)
+}
+
+// known is what a program has of the packets that may be at stops.
+func known(p *programpb.Program) *interp.Known {
+	wires, hops := map[string]bool{}, map[uint32]bool{}
+	for _, s := range p.GetSegments() {
+		for _, c := range s.GetClasses() {
+			for _, l := range c.GetLegs() {
+				if stop := l.GetStop(); stop != nil {
+					wires[p.GetInterfaces()[stop.GetOut()].GetName()] = true
+				}
+				for _, o := range l.GetOps() {
+					if of, _ := rule.OperationOf(o); of.Hops != nil {
+						for _, h := range of.Hops(p, o) {
+							hops[h] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return &interp.Known{
+		Leaves: func(wire string) bool { return wires[wire] },
+		Notes:  func(hop netip.Addr) bool { return hop.IsValid() && hops[packets.Number(hop)] },
+	}
 }
 
 // Untagged is what an engine did, without the continuations of frames that left for stops: each program that is loaded has its own.

@@ -28,6 +28,7 @@ type Swapper struct {
 	Swaps  int
 	Told   int    // swaps that were changes of backends alone
 	Hits   uint64 // of the cache
+	Held   int    // packets that were at stops meanwhile
 }
 
 // Drive runs n packets through the chain, and changes it after every fourth batch.
@@ -54,7 +55,7 @@ func (s *Swapper) Drive(ctx context.Context, n int) error {
 		if batches%4 != 0 {
 			continue
 		}
-		if err := s.swap(ctx); err != nil {
+		if err := s.swapWhileHeld(ctx, now, t); err != nil {
 			return err
 		}
 		changed := draw.NewTraffic(s.Uint64(), s.Graph, s.Result.Program)
@@ -70,6 +71,26 @@ func (s *Swapper) Drive(ctx context.Context, n int) error {
 		err = s.Engine.Stop()
 	}
 	s.Count(err)
+	return err
+}
+
+// swapWhileHeld changes the chain while packets are at stops.
+func (s *Swapper) swapWhileHeld(ctx context.Context, now time.Duration, t *draw.Traffic) error {
+	if len(s.stops) == 0 {
+		return s.swap(ctx)
+	}
+	next := Step{Now: now}
+	for range Batch {
+		next.Packets = append(next.Packets, t.Next())
+	}
+	if err := s.hold(ctx, next); err != nil {
+		return err
+	}
+	if err := s.swap(ctx); err != nil {
+		return err
+	}
+	n, err := s.release(ctx, now)
+	s.Held += n
 	return err
 }
 
@@ -125,7 +146,7 @@ func (r *Rig) Become(ctx context.Context, next *Rig) error {
 
 // ContinueWith has the oracle go on with the chain that the engine has by now.
 func (r *Rig) ContinueWith(next *Rig) {
-	r.Oracle = r.Oracle.Continue(next.Graph, interp.Options{PortOverlapping: r.Cut == PartitionByHash})
+	r.Oracle = r.Oracle.Continue(next.Graph, interp.Options{PortOverlapping: r.Cut == PartitionByHash, Known: known(next.Result.Program)})
 	r.Graph, r.Result = next.Graph, next.Result
 }
 

@@ -342,8 +342,24 @@ static void next_hops_are_sorted_and_each_is_there_once(void **state)
 	p = create(m, NULL);
 	assert_int_equal(p->n_hops, 4);
 	assert_memory_equal(p->hops, want, sizeof(want));
-	assert_int_equal(sn_continuation_of(p, 0, 8, 0), SN_NO_INDEX);
-	assert_int_equal(sn_continuation_of(p, 0, 10, 0), SN_NO_INDEX);
+	sn_program_free(p);
+}
+
+static void a_next_hop_that_the_program_does_not_note_is_none(void **state)
+{
+	program_msg *m = stops();
+	struct sn_program *p;
+
+	(void)state;
+	note_hop(m, 0, 7);
+	note_hop(m, 1, 9);
+	p = create(m, NULL);
+	for (uint32_t hop = 1; hop < 12; hop++) {
+		bool is_noted = hop == 7 || hop == 9;
+
+		assert_int_equal(sn_continuation_of(p, 1, hop, 2) == sn_continuation_of(p, 1, 0, 2),
+				 !is_noted);
+	}
 	sn_program_free(p);
 }
 
@@ -408,22 +424,125 @@ static void other_frames_have_no_continuation(void **state)
 	sn_program_free(p);
 }
 
-static void a_nonce_is_drawn_again_if_it_is_0_or_that_of_the_program_before(void **state)
+/* ---- programs one after the other ---- */
+
+/* Packets of both interfaces make the same stop, from either side. */
+static program_msg *sides(void)
 {
-	static const uint16_t draws[] = {0, 0x1234, 0x1234, 0, 0x4321};
 	program_msg *m = stops();
+
+	leg_of(m, 1)->stop->out = BACK;
+	leg_of(m, 1)->stop->back = OUT;
+	return m;
+}
+
+static void numbers_of_the_program_before_are_those_of_the_same_stops_and_interfaces(void **state)
+{
+	static const uint32_t swapped[] = {1, 0, 2, 3};
+	program_msg *m = sides(), *other = sides();
 	struct sn_program *p, *next;
+	char *name = other->interfaces[0]->name;
+
+	(void)state;
+	note_hop(m, 0, SN_SAMPLE_HOST);
+	note_hop(m, 0, SN_SAMPLE_GATEWAY);
+	note_hop(other, 1, 7);
+	other->interfaces[0]->name = other->interfaces[1]->name;
+	other->interfaces[1]->name = name;
+	*leg_of(other, 0)->stop = *leg_of(sides(), 1)->stop;
+	*leg_of(other, 1)->stop = *leg_of(sides(), 0)->stop;
+	p = create(m, NULL);
+	next = create(other, p);
+	assert_int_equal(p->n_stops * p->n_hops * p->n_interfaces, 24);
+	for (uint32_t i = 0; i < 24; i++) {
+		uint32_t back = i / 12 ? OUT : BACK;
+		struct sn_continuation to;
+
+		assert_true(found(next, back, p->nonce, i, &to));
+		assert_int_equal(to.segment, next->stops[1 - i / 12].segment);
+		assert_int_equal(to.next_hop, p->hops[i / 4 % 3]);
+		assert_int_equal(to.entry, swapped[i % 4]);
+		assert_false(found(next, OUT + BACK - back, p->nonce, i, &to));
+	}
+	assert_false(found(next, BACK, p->nonce, 24, &(struct sn_continuation){0}));
+	assert_false(found(next, OUT, p->nonce, 24, &(struct sn_continuation){0}));
+	sn_program_free(p); /* the next one needs nothing of it */
+	assert_true(found(next, BACK, next->before[0].nonce, 0, &(struct sn_continuation){0}));
+	sn_program_free(next);
+}
+
+static void what_the_program_has_no_more_is_nobodys(void **state)
+{
+	program_msg *m = sn_sample_wire(&arena);
+	struct sn_program *p = create(sides(), NULL), *next, *third;
+	struct sn_continuation to;
+
+	(void)state;
+	sn_sample_stop(&arena, m, leg_of(m, 0)); /* from one side alone */
+	m->interfaces[0]->name = "renamed";
+	next = create(m, p);
+	for (uint32_t entry = 0; entry < 4; entry++) {
+		assert_int_equal(found(next, BACK, p->nonce, entry, &to), entry != 0);
+		assert_false(found(next, OUT, p->nonce, 4 + entry, &to));
+	}
+	third = create(sides(), next); /* which has both again: the one between has forgotten them */
+	for (uint32_t entry = 0; entry < 4; entry++) {
+		assert_int_equal(found(third, BACK, p->nonce, entry, &to), entry != 0);
+		assert_false(found(third, OUT, p->nonce, 4 + entry, &to));
+	}
+	sn_program_free(p);
+	sn_program_free(next);
+	sn_program_free(third);
+}
+
+static void the_last_programs_numbers_are_known(void **state)
+{
+	struct sn_program *all[SN_BEFORE_MAX + 3] = {NULL};
+	struct sn_continuation to;
+
+	(void)state;
+	for (int i = 0; i < SN_BEFORE_MAX + 3; i++) {
+		all[i] = create(sides(), i ? all[i - 1] : NULL);
+		for (int j = 0; j <= i; j++)
+			assert_int_equal(found(all[i], BACK, all[j]->nonce, 0, &to), i - j <= SN_BEFORE_MAX);
+	}
+	for (int i = 0; i < SN_BEFORE_MAX + 3; i++)
+		sn_program_free(all[i]);
+}
+
+static void a_program_without_stops_forgets_those_before(void **state)
+{
+	struct sn_program *p = create(sides(), NULL);
+	struct sn_program *none = create(sn_sample_wire(&arena), p), *next = create(sides(), none);
+	struct sn_continuation to;
+
+	(void)state;
+	assert_false(found(none, BACK, p->nonce, 0, &to));
+	assert_false(found(next, BACK, p->nonce, 0, &to));
+	sn_program_free(p);
+	sn_program_free(none);
+	sn_program_free(next);
+}
+
+static void a_nonce_is_drawn_again_if_it_is_0_or_that_of_a_program_before(void **state)
+{
+	static const uint16_t draws[] = {0, 0x1234, 0x1234, 0, 0x4321, 0x4321, 0x1234, 0x5678};
+	program_msg *m = stops();
+	struct sn_program *p, *next, *third;
 
 	(void)state;
 	random_numbers = draws;
-	n_random = 5;
+	n_random = 8;
 	p = create(m, NULL);
 	assert_int_equal(p->nonce, 0x1234);
 	next = create(m, p);
 	assert_int_equal(next->nonce, 0x4321);
+	third = create(m, next);
+	assert_int_equal(third->nonce, 0x5678);
 	assert_int_equal(n_random, 0);
 	sn_program_free(p);
 	sn_program_free(next);
+	sn_program_free(third);
 }
 
 static void without_a_nonce_there_is_no_program(void **state)
@@ -447,10 +566,15 @@ int main(void)
 		TEST(a_wire_has_all_vlans),
 		TEST(equal_stops_are_one),
 		TEST(next_hops_are_sorted_and_each_is_there_once),
+		TEST(a_next_hop_that_the_program_does_not_note_is_none),
 		TEST(a_program_without_stops_has_no_continuations),
 		TEST(each_continuation_has_a_number_of_its_own),
 		TEST(other_frames_have_no_continuation),
-		TEST(a_nonce_is_drawn_again_if_it_is_0_or_that_of_the_program_before),
+		TEST(numbers_of_the_program_before_are_those_of_the_same_stops_and_interfaces),
+		TEST(what_the_program_has_no_more_is_nobodys),
+		TEST(the_last_programs_numbers_are_known),
+		TEST(a_program_without_stops_forgets_those_before),
+		TEST(a_nonce_is_drawn_again_if_it_is_0_or_that_of_a_program_before),
 		TEST(without_a_nonce_there_is_no_program),
 	};
 

@@ -190,13 +190,46 @@ static void a_frame_without_a_continuation_goes_by_its_interface(void **state)
 	assert_dropped(f, SN_REASON_LOCAL);
 }
 
-static void a_frame_of_the_program_before_goes_by_its_interface(void **state)
+static void a_frame_of_the_program_before_goes_on_with_its_next_hop(void **state)
+{
+	struct fixture *f = *state;
+
+	note_hop(f, 0, OTHER);
+	load(f);
+	send_out(f, 5000);
+	leg_of(f, 0)->n_ops--; /* packets have no next hop from now on */
+	lower_ttl(f, BEHIND);
+	load(f);
+	send_back(f, BACK);
+	assert_memory_equal(assert_sent(f, 1), other_mac, 6);
+	assert_int_equal(ip_of(f->out[0].data)[8], 63); /* as the new program has it */
+}
+
+/* Its next hop is none of the new program's. */
+static void a_frame_of_the_program_before_may_make_a_further_stop(void **state)
+{
+	struct fixture *f = *state;
+
+	note_hop(f, 0, OTHER);
+	load(f);
+	send_out(f, 5000);
+	leg_of(f, 0)->n_ops--;
+	add_stop(f, BEHIND);
+	load(f);
+	send_back(f, BACK);
+	assert_sent(f, OUT);
+	send_back(f, BACK);
+	assert_memory_equal(assert_sent(f, 1), gateway_mac, 6);
+}
+
+static void a_frame_of_long_ago_goes_by_its_interface(void **state)
 {
 	struct fixture *f = *state;
 
 	load(f);
 	send_out(f, 5000);
-	load(f);
+	for (int i = 0; i <= SN_BEFORE_MAX; i++)
+		load(f);
 	send_back(f, BACK);
 	assert_dropped(f, SN_REASON_LOCAL);
 }
@@ -361,7 +394,9 @@ int main(void)
 		STOP_TEST(a_tag_is_put_on_and_taken_off_before_a_stop),
 		STOP_TEST(a_packet_too_big_for_the_wire_is_dropped_without_an_answer),
 		STOP_TEST(a_frame_without_a_continuation_goes_by_its_interface),
-		STOP_TEST(a_frame_of_the_program_before_goes_by_its_interface),
+		STOP_TEST(a_frame_of_the_program_before_goes_on_with_its_next_hop),
+		STOP_TEST(a_frame_of_the_program_before_may_make_a_further_stop),
+		STOP_TEST(a_frame_of_long_ago_goes_by_its_interface),
 		STOP_TEST(a_frame_that_comes_by_another_wire_goes_by_that),
 		STOP_TEST(a_tag_is_nothing_to_an_interface_that_is_no_wire),
 		STOP_TEST(entry_checks_what_comes_back),

@@ -1,6 +1,7 @@
 package stops
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"testing"
 
@@ -45,6 +46,32 @@ func TestStopsDoWhatTheUnmergedChainDoes(t *testing.T) {
 	t.Logf("%d packets were dropped at stops that were down, and %d went past them", down, bypassed)
 	if down == 0 || bypassed == 0 {
 		t.Error("want packets of both sorts")
+	}
+}
+
+// TestPacketsAtStopsGoOnInTheNextProgram changes rules and routes of such chains while functions hold packets.
+func TestPacketsAtStopsGoOnInTheNextProgram(t *testing.T) {
+	rig.NeedHarness(t)
+	for _, shape := range shapes {
+		t.Run(shape.Name, func(t *testing.T) {
+			swaps, held := 0, 0
+			rapid.Check(t, func(rt *rapid.T) {
+				g := draw.Chain(rt, shape)
+				r, err := rig.New(g)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				s := rig.Swapper{Rig: r, First: g, Loaded: g, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))}
+				if err := s.Drive(t.Context(), rig.Scale(8_000, 3_000)); err != nil {
+					rt.Fatalf("after %d swaps: %v\n%s", s.Swaps, err, rig.Dump(r.Graph))
+				}
+				swaps, held = swaps+s.Swaps, held+s.Held
+			})
+			t.Logf("%d packets were at stops during %d swaps", held, swaps)
+			if swaps == 0 || held == 0 {
+				t.Error("want packets at stops, and swaps")
+			}
+		})
 	}
 }
 
