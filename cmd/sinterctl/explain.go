@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -61,7 +60,10 @@ func explains(cmd *cobra.Command, compiled func(*cobra.Command, []string) (*comp
 
 func writeStories(w io.Writer, stories []explain.Story) error {
 	for i, s := range stories {
-		if i > 0 {
+		switch {
+		case s.Behind != "":
+			fmt.Fprintf(w, "\nand behind %s, if that lets it through as it is\n", s.Behind)
+		case i > 0:
 			fmt.Fprintln(w, "\nand the reply")
 		}
 		if err := s.Text(w); err != nil {
@@ -106,18 +108,15 @@ func (p *packetFlags) tell(e *explain.Explainer) ([]explain.Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	stories := []explain.Story{e.Explain(in, frame)}
+	stories := e.Follow(in, frame)
 	if !p.reply {
 		return stories, nil
 	}
-	if len(stories[0].Out) == 0 {
-		return nil, errors.New("--reply: the packet does not leave the chain, so there is no reply")
-	}
-	reply, err := e.Reply(stories[0].Out[0])
+	reply, err := e.Reply(stories)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--reply: %w", err)
 	}
-	return append(stories, reply), nil
+	return append(stories, reply...), nil
 }
 
 func (p *packetFlags) frame(e *explain.Explainer, in int) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/bench"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/connectivity"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/explain"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/validate"
 	"github.com/sinter-nfv/sinter/dataplane/flows"
 )
@@ -23,6 +24,7 @@ func TestFieldsOfTheJSONAreDocumented(t *testing.T) {
 	for heading, printed := range map[string]any{
 		"## Findings of validate":          validate.Report{},
 		"## Result of bench":               bench.Result{},
+		"### Stories of explain":           explain.Story{},
 		"### Lists for scripts":            flows.Tops{},
 		"#### Result of connectivity-test": connectivity.Report{},
 	} {
@@ -56,7 +58,7 @@ func documentedFields(page, heading string) (list []string) {
 func fields(before string, s reflect.Type) (list []string) {
 	for i := range s.NumField() {
 		name, options, ok := strings.Cut(s.Field(i).Tag.Get("json"), ",")
-		if name == "" {
+		if name == "" || name == "-" {
 			continue
 		}
 		name = before + name

@@ -71,6 +71,7 @@ func TestOutputOf(t *testing.T) {
 		"explain-dropped.txt":  {"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--dport", "22", "--tcp-flags", "RST"},
 		"explain-expired.txt":  append(packet, "--proto", "udp", "--ttl", "1"),
 		"explain-ping.json":    append(packet, "--proto", "icmp", "-o", "json"),
+		"explain-ips.txt":      {"explain", "../../config/samples/ips.yaml", "--in", "inside", "--src", "10.30.0.7", "--dst", "198.51.100.5", "--dport", "443", "--reply"},
 		"explain-not-ipv4.txt": {"explain", office, "--in", "inside", "--hex", "02736e000000 020000000001 86dd 6000000000"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,6 +34,8 @@ func (r *run) start(iface int, frame []byte) {
 	at := graph.Edge{To: l.in}
 	if o, ok := r.c.returned(iface, frame); ok && l.wire {
 		at, p.Entry, p.Via = o.stop.Out[o.out], o.entry, o.via
+		r.Note("back from the function by interface %s", l.name)
+		r.Step(o.stop, o.out, p)
 	}
 	r.Walk(p, at)
 }

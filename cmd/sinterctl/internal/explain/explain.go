@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -36,6 +37,9 @@ func New(g *graph.Graph, r *synth.Result) *Explainer {
 
 // Story is what became of a packet.
 type Story struct {
+	// Behind is the function outside of the chain that let the packet through, so that it came in once more. Empty: it is new.
+	Behind    string   `json:"behind,omitempty"`
+	Reply     bool     `json:"reply,omitempty"` // to what left in the stories before
 	Interface string   `json:"interface"`
 	Packet    string   `json:"packet"`
 	Chain     []Step   `json:"chain"`
@@ -86,6 +90,11 @@ func (e *Explainer) MAC(iface int) net.HardwareAddr {
 
 // Explain sends a frame through the chain and looks it up in the program.
 func (e *Explainer) Explain(iface int, frame []byte) Story {
+	return e.explain(iface, frame, int(e.result.Program.GetInterfaces()[iface].GetSegment()))
+}
+
+// explain looks it up in the program from a segment on.
+func (e *Explainer) explain(iface int, frame []byte, segment int) Story {
 	e.steps = nil
 	e.now += time.Millisecond
 	res := e.chain.Process(e.now, iface, Address(frame, e.MAC(iface)), nil)
@@ -97,7 +106,7 @@ func (e *Explainer) Explain(iface int, frame []byte) Story {
 	}
 	s.Packet = describe.Packet(&e.steps[0].Packet)
 	s.Chain = e.way()
-	s.Program = e.lookups(iface)
+	s.Program = e.lookups(segment)
 	last := &e.steps[len(e.steps)-1].Packet
 	if slices.ContainsFunc(e.steps, e.makes) {
 		s.Answer = describe.Packet(last)
@@ -107,13 +116,29 @@ func (e *Explainer) Explain(iface int, frame []byte) Story {
 	return s
 }
 
-// Reply explains the reply to a frame that left: first of all, whether it arrives.
-func (e *Explainer) Reply(to interp.Out) (Story, error) {
+// Reply explains the reply to the first frame that left by a link, and follows it as Follow does: first of all, whether it arrives.
+func (e *Explainer) Reply(to []Story) ([]Story, error) {
+	for _, s := range to {
+		for _, o := range s.Out {
+			if !o.Tagged {
+				first, err := e.reply(o)
+				if err != nil {
+					return nil, err
+				}
+				return e.passages(first), nil
+			}
+		}
+	}
+	return nil, errors.New("the packet does not leave the chain, so there is no reply")
+}
+
+func (e *Explainer) reply(to interp.Out) (Story, error) {
 	frame, err := reply(to.Frame, e.MAC(to.Interface))
 	if err != nil {
 		return Story{}, err
 	}
 	s := e.Explain(to.Interface, frame)
+	s.Reply = true
 	if why := e.unasked(to.Interface, addresses(frame)[1]); why != "" {
 		s.Fate = append([]string{"never arrives: " + why + "; if it came all the same:"}, s.Fate...)
 	}
@@ -176,10 +201,9 @@ func changes(a, b *headerspace.Packet) []string {
 }
 
 // lookups follows the packet from segment to segment. Rounds of a loop are summed up.
-func (e *Explainer) lookups(iface int) []Lookup {
+func (e *Explainer) lookups(segment int) []Lookup {
 	var out []Lookup
 	p := e.result.Program
-	segment := int(p.GetInterfaces()[iface].GetSegment())
 	at := 0 // step of the chain that the program has come to
 	for segment >= 0 && len(out) < int(p.GetLongestWay()) {
 		s := e.result.Segments[segment]

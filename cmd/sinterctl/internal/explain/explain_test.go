@@ -29,6 +29,12 @@ func explainer(t *testing.T, spec string) *Explainer {
 // sends explains a packet that enters by the interface of a name.
 func (e *Explainer) sends(t *testing.T, in, proto, src, dst string) Story {
 	t.Helper()
+	return e.follows(t, in, proto, src, dst)[0]
+}
+
+// follows explains such a packet, and what comes of it behind functions outside of the chain.
+func (e *Explainer) follows(t *testing.T, in, proto, src, dst string) []Story {
+	t.Helper()
 	i, err := e.Interface(in)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +44,7 @@ func (e *Explainer) sends(t *testing.T, in, proto, src, dst string) Story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Explain(i, frame)
+	return e.Follow(i, frame)
 }
 
 func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *testing.T) {
@@ -67,12 +73,12 @@ func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *test
 	if len(bound.Out) != 1 {
 		t.Fatalf("a packet from inside does not leave: %v", bound.Fate)
 	}
-	s, err := e.Reply(bound.Out[0])
+	s, err := e.Reply([]Story{bound})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(s.Fate, ", ") != "leaves by inside to next hop 10.0.0.7" {
-		t.Errorf("a reply to an address of the interface's that the NAT uses: %v", s.Fate)
+	if len(s) != 1 || strings.Join(s[0].Fate, ", ") != "leaves by inside to next hop 10.0.0.7" {
+		t.Errorf("a reply to an address of the interface's that the NAT uses: %+v", s)
 	}
 	if p := e.result.Program.GetInterfaces()[1].GetProxy(); len(p) != 3 {
 		t.Errorf("ARP is answered for %d further addresses, want 3: %v", len(p), p)
@@ -189,11 +195,11 @@ func TestAReplyThatNeverArrivesIsToldWhy(t *testing.T) {
 		if got := strings.Join(s.Fate, ", "); got != want[0] {
 			t.Errorf("with %q: %s, want %s", addresses, got, want[0])
 		}
-		r, err := e.Reply(s.Out[0])
+		r, err := e.Reply([]Story{s})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(r.Fate, ", "); got != want[1] {
+		if got := strings.Join(r[0].Fate, ", "); got != want[1] {
 			t.Errorf("with %q, the reply: %s, want %s", addresses, got, want[1])
 		}
 	}

@@ -56,6 +56,10 @@ func (e *Explainer) fates(iface int, res interp.Result) []string {
 	}
 	for _, o := range res.Out {
 		fate := "leaves by " + e.graph.Interfaces[o.Interface].Name
+		if o.Tagged {
+			name, _ := e.function(o.Interface)
+			fate += " for " + name
+		}
 		if o.NextHop.IsValid() {
 			fate += fmt.Sprintf(" to next hop %v", o.NextHop)
 			if why := e.nobody(o.Interface, o.NextHop); why != "" {
