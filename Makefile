@@ -201,6 +201,10 @@ bench-short: deps build ## All that bench measures, one pass of a row of each ki
 bench-drawn: deps build ## ROWS (60) random rows of firewalls beside their functions one by one, into docs/bench/drawn.md; SETS names a folder of other rule sets (root, half an hour).
 	hack/bench.sh -drawn $(or $(ROWS),60) -passes 1 -sets "$(SETS)" -out docs/bench
 
+.PHONY: bench-wires
+bench-wires: deps build ## What functions on wires cost in the engine, into docs/bench/wires.md (root, minutes).
+	hack/bench.sh -wires -out docs/bench
+
 .PHONY: simulate
 simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
 	go run ./hack/sim/scaling -out docs

@@ -43,7 +43,7 @@ func chainOf(name string, index int, next v1alpha1.MACAddress, fns functions) *v
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ServiceChain"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.ServiceChainSpec{
-			Interfaces: []v1alpha1.Interface{
+			Interfaces: append([]v1alpha1.Interface{
 				{
 					Name: "inside", Address: insideAddress, MTU: 1500, MAC: hopMAC(index),
 					Gateway:   insideHost,
@@ -54,7 +54,7 @@ func chainOf(name string, index int, next v1alpha1.MACAddress, fns functions) *v
 					Gateway:   nextHop,
 					Neighbors: append(nextHopNeighbors(), v1alpha1.Neighbor{Address: nextHop, MAC: next}),
 				},
-			},
+			}, wires(fns)...),
 			Functions: fns,
 			Links:     append(links, link(from, "outside")),
 		},

@@ -40,6 +40,7 @@ type flags struct {
 	passes, core, control                           int
 	workers, drawn                                  int
 	apart, peers, latency, update, all, short       bool
+	wires                                           bool
 }
 
 func parseFlags() flags {
@@ -63,6 +64,7 @@ func parseFlags() flags {
 	flag.BoolVar(&f.short, "short", false, "one pass of the first row of each group, whatever their bounds: to see that all of it works")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.IntVar(&f.drawn, "drawn", 0, "only measure so many rows of firewalls that are drawn from the sets of rules in classbench/, into drawn.md")
+	flag.BoolVar(&f.wires, "wires", false, "only measure chains with functions on wires, into wires.md; with -only or -base: without a report")
 	flag.StringVar(&f.sets, "sets", "", "with -drawn: folder of other sets of rules")
 	flag.Parse()
 	return f
@@ -70,16 +72,12 @@ func parseFlags() flags {
 
 func run(ctx context.Context) error {
 	f := parseFlags()
+	if f.short {
+		f.passes = 1
+	}
 	data, err := filepath.Abs(f.data)
 	if err != nil {
 		return err
-	}
-	list, err := chosen(rows(data), f.only)
-	if err != nil {
-		return err
-	}
-	if f.short {
-		list, f.passes = firsts(list), 1
 	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil { // not found out when all is measured
 		return err
@@ -94,6 +92,16 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer forget()
+	if f.wires {
+		return f.wireRows(ctx, b, data)
+	}
+	list, err := chosen(rows(data), f.only, nameOf)
+	if err != nil {
+		return err
+	}
+	if f.short {
+		list = firsts(list)
+	}
 	if f.all {
 		return f.everything(ctx, b, list, rows(data))
 	}
@@ -134,14 +142,14 @@ func newBench(f flags, dir string) (b *bench, remove func(), err error) {
 }
 
 // chosen are the rows whose names match one of some patterns, with commas between them.
-func chosen(list []row, patterns string) ([]row, error) {
+func chosen[R any](list []R, patterns string, name func(R) string) ([]R, error) {
 	if patterns == "" {
 		return list, nil
 	}
-	var out []row
+	var out []R
 	for _, r := range list {
 		for _, pattern := range strings.Split(patterns, ",") {
-			match, err := path.Match(pattern, r.Name)
+			match, err := path.Match(pattern, name(r))
 			if err != nil {
 				return nil, fmt.Errorf("-only %s: %w", pattern, err)
 			}

@@ -22,6 +22,8 @@ type row struct {
 	apart       bool    // also function by function
 }
 
+func nameOf(r row) string { return r.Name }
+
 // chain is functions, which may read files of a folder that they write.
 type chain func(dir string) (functions, error)
 

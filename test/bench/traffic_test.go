@@ -135,14 +135,14 @@ func TestRowsHaveNamesOfTheirOwnAndPatternsChooseThem(t *testing.T) {
 		}
 		seen[r.Name] = true
 	}
-	some, err := chosen(all, "napts-1-*")
+	some, err := chosen(all, "napts-1-*", nameOf)
 	if err != nil || len(some) == 0 || len(some) == len(all) {
 		t.Errorf("napts-1-* chooses %d of %d rows: %v", len(some), len(all), err)
 	}
-	if two, err := chosen(all, "routers-1,routers-1*,napts-1-1k"); err != nil || len(two) != 3 {
+	if two, err := chosen(all, "routers-1,routers-1*,napts-1-1k", nameOf); err != nil || len(two) != 3 {
 		t.Errorf("three patterns choose %d rows, want routers-1, routers-10 and napts-1-1k: %v", len(two), err)
 	}
-	if _, err := chosen(all, "nat-1"); err == nil {
+	if _, err := chosen(all, "nat-1", nameOf); err == nil {
 		t.Error("a pattern that no row has is not refused")
 	}
 }

@@ -10,6 +10,7 @@
 
 #include <rte_mbuf.h>
 
+#include "sn_continuation.h"
 #include "sn_counts.h"
 #include "sn_hooks.h"
 #include "sn_marks.h"
@@ -70,6 +71,7 @@ struct sn_burst {
 	uint64_t plain, fragments;
 	uint64_t known; /* bit per packet: there may be a decision for it, and it needs no class */
 	uint32_t iface;
+	const struct sn_continuation *ons; /* by packet: how it goes on; NULL: none comes from a stop */
 	struct sn_pkt pkts[SN_BURST_MAX];
 	uint32_t classes[SN_BURST_MAX];
 	uint64_t hinted;			 /* bit per packet: it has a hint, … */
@@ -112,15 +114,26 @@ static inline bool sn_burst_known(const struct sn_burst *b, uint32_t i)
 	return b->known >> i & 1;
 }
 
+/* A packet that comes back is as it was, as far as the frame does not tell. */
+static inline void sn_burst_take_up(const struct sn_burst *b, struct sn_pkt *p, uint32_t i)
+{
+	p->iface = b->ons[i].entry;
+	p->next_hop = b->ons[i].next_hop;
+}
+
 /* Packet i of the burst, read. Its frame is no longer one to whom the fast ways are open. */
 static inline struct sn_pkt *sn_burst_pkt(struct sn_burst *b, uint32_t i)
 {
 	if (sn_burst_plain(b, i)) {
 		sn_parse_plain(&b->pkts[i], b->frames[i], (uint8_t)b->iface);
 		b->plain &= ~(1ull << i);
+		if (unlikely(b->ons != NULL))
+			sn_burst_take_up(b, &b->pkts[i], i);
 	} else if (unlikely(b->fragments >> i & 1)) {
 		sn_parse_fragment(&b->pkts[i], b->frames[i], (uint8_t)b->iface);
 		b->fragments &= ~(1ull << i);
+		if (b->ons)
+			sn_burst_take_up(b, &b->pkts[i], i);
 	}
 	return &b->pkts[i];
 }

@@ -6,7 +6,6 @@
 #include <sys/random.h>
 
 #include "sn_output.h"
-#include "sn_tag.h"
 
 /* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
 #define PROBE_TYPE 0x88b6
@@ -55,8 +54,7 @@ static struct sn_wire *wire_of(const struct sn_env *env, uint32_t back)
 static void write_probe(const struct sn_env *env, uint8_t f[PROBE_LEN], uint32_t back)
 {
 	memset(f, 0, PROBE_LEN);
-	memcpy(f, &env->addresses.macs[back], 6);
-	sn_tag_write(f + 6, (struct sn_tag){.nonce = env->program->nonce});
+	sn_wires_address(env, back, 0, f);
 	sn_store16(f + AT_TYPE, PROBE_TYPE);
 	memcpy(f + AT_KEY, &env->wires->key, sizeof(env->wires->key));
 	sn_store16(f + AT_PORT, env->addresses.ports[back]);

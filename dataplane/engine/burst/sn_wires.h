@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sn_env.h"
+#include "sn_tag.h"
 
 #define SN_PROBES_NS 10000000ull /* between two probes of a wire */
 /*
@@ -47,6 +48,16 @@ void sn_wires_free(struct sn_wires *wires);
 
 /* The wire by which an interface's probes come back; NULL: nobody knows it. */
 const struct sn_wire *sn_wires_of(const struct sn_wires *wires, uint16_t port);
+
+/* The addresses of a frame that leaves for a stop: to the port by which it comes back, which takes no others,
+ * and from its continuation. */
+static inline void sn_wires_address(const struct sn_env *env, uint32_t back, uint32_t continuation,
+				    uint8_t l2[12])
+{
+	memcpy(l2, &env->addresses.macs[back], 6);
+	sn_tag_write(l2 + 6,
+		     (struct sn_tag){.nonce = env->program->nonce, .shard = 0, .continuation = continuation});
+}
 
 /* Sends probes if they are due, and has the worker know who is down: between two bursts. */
 void sn_wires_tick(struct sn_env *env, uint64_t now);

@@ -52,9 +52,13 @@ enum sn_cache_flag {
 	SN_CACHE_OBSERVED = 128, /* packets are counted in the entry's cell */
 };
 
+/* Where packets come from, as a number: an interface, or from here on a continuation (sn_continuation.h). */
+#define SN_CACHE_CONTINUATIONS	   SN_IFACES_MAX
+#define SN_CACHE_CONTINUATIONS_MAX (UINT16_MAX + 1u - SN_CACHE_CONTINUATIONS)
+
 struct sn_cache_key {
 	uint64_t addresses;
-	uint64_t ports; /* source, destination, protocol, interface, generation */
+	uint64_t ports; /* source, destination; 8 bits of protocol, 16 of ingress, 8 of generation */
 	uint32_t signature;
 };
 
@@ -86,14 +90,14 @@ _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line"
 struct sn_cache_form {
 	uint64_t high; /* of the sessions' addresses: what slots leave out */
 	uint32_t signature;
-	uint16_t owner;	  /* of the sessions */
-	uint16_t ip_diff; /* see sn_rewrite.h */
+	uint16_t owner; /* of the sessions */
 	uint16_t neigh;
 	uint16_t path;
-	uint8_t iface;
+	uint16_t ingress;
 	uint8_t min_ttl;
 	uint8_t ttl_dec;
 	uint8_t flags;
+	uint8_t zero;
 	uint16_t next; /* an older form with the same hash; none in use ends the chain */
 	uint8_t pad[6];
 };
@@ -135,7 +139,7 @@ struct sn_cache {
 	void *cells_memory;
 	uint32_t swept; /* the cell that is looked at next */
 	uint32_t mask;	/* buckets - 1 */
-	uint16_t generation;
+	uint8_t generation;
 	uint8_t hand; /* the way that a full bucket gives up next */
 	uint8_t turn; /* of decisions that find no room */
 	bool crowded; /* there is no room for short decisions, or not enough */
@@ -194,9 +198,14 @@ static inline bool sn_cache_eligible(const struct sn_pkt *p)
 	       (p->proto != SN_TCP && p->proto != SN_UDP && p->proto != SN_ICMP);
 }
 
+static inline uint32_t sn_cache_ingress(uint64_t ports)
+{
+	return (uint32_t)(ports >> 8) & UINT16_MAX;
+}
+
 /* The key of a packet as it came in. */
 static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn_atoms *atoms,
-				       const struct sn_pkt *p, struct sn_cache_key *key)
+				       const struct sn_pkt *p, uint32_t ingress, struct sn_cache_key *key)
 {
 	uint32_t signature = p->vlan | (uint32_t)atoms->dscp[p->dscp & 63] << 13;
 	uint16_t sport = p->sport0;
@@ -210,20 +219,20 @@ static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn
 	}
 	key->addresses = (uint64_t)p->src0 << 32 | p->dst0;
 	key->ports = (uint64_t)sport << 48 | (uint64_t)p->dport0 << 32 | (uint32_t)p->proto << 24 |
-		     (uint32_t)p->iface << 16 | c->generation;
+		     ingress << 8 | c->generation;
 	key->signature = signature;
 	return sn_hash2(key->addresses, key->ports ^ (uint64_t)signature << 3, c->seed) & SN_CACHE_HASH_BITS;
 }
 
-/* The same of a plain frame that came in by iface. */
+/* The same of a plain frame. */
 static inline uint64_t sn_cache_key_of_plain(const struct sn_cache *c, const struct sn_atoms *atoms,
-					     const uint8_t *f, uint32_t iface, struct sn_cache_key *key)
+					     const uint8_t *f, uint32_t ingress, struct sn_cache_key *key)
 {
 	uint32_t proto = f[SN_PLAIN_PROTO], tcp_flags = atoms->tcp_flags[f[SN_PLAIN_TCP_FLAGS]];
 
 	key->addresses = sn_load64(f + SN_PLAIN_SRC);
 	key->ports =
-		(uint64_t)sn_load32(f + SN_PLAIN_SPORT) << 32 | proto << 24 | iface << 16 | c->generation;
+		(uint64_t)sn_load32(f + SN_PLAIN_SPORT) << 32 | proto << 24 | ingress << 8 | c->generation;
 	key->signature = SN_VLAN_ABSENT | (uint32_t)atoms->dscp[f[SN_PLAIN_TOS] >> 2] << 13 |
 			 sn_choose(proto == SN_TCP, tcp_flags << 19, 0);
 	return sn_hash2(key->addresses, key->ports ^ (uint64_t)key->signature << 3, c->seed) &
@@ -291,6 +300,12 @@ static inline struct sn_flow_cell *sn_cache_cell(const struct sn_cache *c, const
 void sn_cache_prefetch_cells(const struct sn_cache *c, const struct sn_cache_entry *const *entries,
 			     uint32_t n);
 
+/* Whether an entry that is not there yet takes the place of none. */
+static inline bool sn_cache_has_room(const struct sn_cache *c, uint64_t hash)
+{
+	return sn_cache_match(&c->tags[sn_cache_bucket(c, hash) * SN_CACHE_WAYS], 0) != 0;
+}
+
 /* Where an entry that is not there yet will most likely be put. */
 static inline const struct sn_cache_entry *sn_cache_vacant(const struct sn_cache *c, uint64_t hash)
 {
@@ -304,7 +319,7 @@ static inline const struct sn_cache_entry *sn_cache_vacant(const struct sn_cache
 /* Whether nothing was forgotten since the key was made. */
 static inline bool sn_cache_current(const struct sn_cache *c, const struct sn_cache_key *key)
 {
-	return (uint16_t)key->ports == c->generation;
+	return (uint8_t)key->ports == c->generation;
 }
 
 static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_cache_key *key)

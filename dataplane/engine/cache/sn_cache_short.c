@@ -36,13 +36,14 @@ bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *foun
 	e->addresses = back ? (uint64_t)s->remote_addr << 32 | was : (uint64_t)was << 32 | s->remote_addr;
 	e->ports_key = (back ? (uint64_t)s->remote_port << 48 | (uint64_t)port << 32
 			     : (uint64_t)port << 48 | (uint64_t)s->remote_port << 32) |
-		       (uint32_t)s->proto << 24 | (uint32_t)form->iface << 16 | c->generation;
+		       (uint32_t)s->proto << 24 | (uint32_t)form->ingress << 8 | c->generation;
 	e->signature = form->signature;
 	e->src = rte_cpu_to_be_32(back ? s->remote_addr : is);
 	e->dst = rte_cpu_to_be_32(back ? is : s->remote_addr);
 	e->sport = rte_cpu_to_be_16(back ? s->remote_port : now);
 	e->dport = rte_cpu_to_be_16(back ? now : s->remote_port);
-	e->head_move = sn_head_move_of(form->ttl_dec, sn_diff_norm(sum + form->ip_diff));
+	e->head_move = sn_head_move_of(form->ttl_dec,
+				       sn_diff_norm(sum + sn_diff16((uint32_t)form->ttl_dec << 8, 0)));
 	e->l4_diff = rte_cpu_to_be_16(sn_diff_norm(sum + sn_diff16(port, now)));
 	e->neigh = form->neigh;
 	e->vlan = SN_CACHE_KEEP_VLAN;
@@ -199,10 +200,9 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 		.high = (uintptr_t)s >> HIGH_SHIFT,
 		.signature = e->signature,
 		.owner = s->entry.owner,
-		.ip_diff = sn_diff_norm(sn_diff16((uint32_t)ttl_dec << 8, 0)),
 		.neigh = e->neigh,
 		.path = e->path,
-		.iface = (uint8_t)(e->ports_key >> 16),
+		.ingress = (uint16_t)sn_cache_ingress(e->ports_key),
 		.min_ttl = e->min_ttl,
 		.ttl_dec = ttl_dec,
 		.flags = e->flags,

@@ -148,7 +148,7 @@ static __rte_noinline bool forward_two(struct sn_fast *f, uint32_t i, const stru
 static __rte_noinline void observe_short(struct sn_known k, const struct sn_cache_entry *e, uint32_t bytes,
 					 uint8_t tcp_flags)
 {
-	struct sn_flow_cell flow = flow_of_short(&k.env->counts->paths, e);
+	struct sn_flow_cell flow = flow_of_short(k.env, e);
 
 	sn_observer_packet(k.env->counts->observer, &flow, bytes, tcp_flags, k.now);
 }

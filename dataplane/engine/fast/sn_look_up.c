@@ -3,8 +3,16 @@
 
 #include "sn_observed.h"
 
-/* The keys of the packets' flows, for those that Entry does not refuse. */
-static void make_keys(struct sn_fast *f, uint32_t iface, uint32_t n)
+/* The number of where a packet goes on; a key that has none is never current, so nothing is kept under it. */
+static inline void on_from(const struct sn_continuation *on, uint32_t *ingress, uint32_t *none)
+{
+	*none = on->number >= SN_CACHE_CONTINUATIONS_MAX;
+	*ingress = *none ? 0 : SN_CACHE_CONTINUATIONS + on->number;
+}
+
+/* The keys of the packets' flows, for those that Entry does not refuse. ons: by packet, or NULL. */
+static __rte_always_inline void make_keys(struct sn_fast *f, uint32_t iface,
+					  const struct sn_continuation *ons, uint32_t n)
 {
 	const struct sn_atoms *atoms = f->env.program->atoms;
 	/* Copies: none of it changes as keys are written, which the compiler cannot know. */
@@ -15,18 +23,27 @@ static void make_keys(struct sn_fast *f, uint32_t iface, uint32_t n)
 	struct sn_looked_up *found = &f->found;
 
 	for (uint32_t i = 0; i < n; i++) {
+		uint32_t ingress = iface, none = 0;
 		uint64_t hash;
 
+		if (ons)
+			on_from(&ons[i], &ingress, &none);
 		if (likely(plain >> i & 1))
 			hash = sn_cache_key_of_plain(&c, atoms, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-						     iface, &found->keys[i]);
+						     ingress, &found->keys[i]);
 		else if (!b->pkts[i].reason)
-			hash = sn_cache_key_of(&c, atoms, &b->pkts[i], &found->keys[i]);
+			hash = sn_cache_key_of(&c, atoms, &b->pkts[i], ingress, &found->keys[i]);
 		else
 			continue;
+		found->keys[i].ports ^= none;
 		found->hashes[i] = hash;
 		sn_cache_prefetch_tags(&c, hash);
 	}
+}
+
+static __rte_noinline void make_keys_of_wire(struct sn_fast *f, const struct sn_continuation *ons, uint32_t n)
+{
+	make_keys(f, 0, ons, n);
 }
 
 /* Short decisions whose sessions are on their way; how many there are. bits: of which packets. */
@@ -74,7 +91,10 @@ uint32_t sn_fast_look_up(struct sn_fast *f, uint32_t iface, uint32_t n)
 	uint64_t shorts = 0;
 
 	forget_in_time(f);
-	make_keys(f, iface, n);
+	if (unlikely(b->ons != NULL))
+		make_keys_of_wire(f, b->ons, n);
+	else
+		make_keys(f, iface, NULL, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sn_cache_entry *e;
 

@@ -59,7 +59,7 @@ static void packet_of(const struct sn_fast *f, const struct sn_cache_entry *e, s
 
 	memset(p, 0, sizeof(*p));
 	p->proto = e->ports_key >> 24;
-	p->iface = (e->ports_key >> 16) & 0xff;
+	p->iface = (uint8_t)sn_cache_ingress(e->ports_key);
 	p->src = p->src0 = e->addresses >> 32;
 	p->dst = p->dst0 = (uint32_t)e->addresses;
 	p->dport0 = e->ports_key >> 32;
@@ -104,9 +104,12 @@ static void change_places(struct sn_fast *f)
 	r->cache = cache;
 }
 
-/* Flows that ended, or went to another worker, need no decision. */
+/* Flows that ended, or went to another worker, need no decision. Those that come back from a stop get theirs
+ * as they come: the program to come numbers its continuations another way. */
 static bool is_live(const struct sn_fast *f, const struct sn_cache_entry *e, uint64_t now)
 {
+	if (sn_cache_ingress(e->ports_key) >= SN_CACHE_CONTINUATIONS)
+		return false;
 	if (e->shard != SN_PKT_NO_SHARD && !f->env.partition->owned[e->shard])
 		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
@@ -158,7 +161,7 @@ static void warm_up(struct sn_fast *f, uint32_t segment, uint32_t n, uint64_t no
 	f->env.burst.plain = f->env.burst.fragments = f->env.burst.known = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		f->found.hashes[i] = sn_cache_key_of(&f->cache, f->env.program->atoms, &f->env.burst.pkts[i],
-						     &f->found.keys[i]);
+						     f->env.burst.pkts[i].iface, &f->found.keys[i]);
 		sn_cache_prefetch_tags(&f->cache, f->found.hashes[i]);
 	}
 	sn_classes_find(&f->env, &f->env.program->segments[segment], n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_neigh.h"
+#include "sn_neigh_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -139,17 +139,17 @@ static void begin(struct sn_neigh_table *t, struct sn_neigh *n, enum sn_neigh_st
 
 /* ---- entries ---- */
 
-static void drop_first(struct sn_neigh_table *t, struct sn_neigh *n)
+void sn_neigh_drop_first(struct sn_neigh_table *t, struct sn_neigh *n)
 {
 	sn_output_drop(t->env, sn_wait_pop(&t->wait, &n->queue, n->iface), SN_REASON_NEIGHBOR_UNRESOLVED);
 }
 
-static void forget(struct sn_neigh_table *t, struct sn_neigh *n)
+void sn_neigh_forget(struct sn_neigh_table *t, struct sn_neigh *n)
 {
 	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->key)];
 
 	while (n->queue.head)
-		drop_first(t, n);
+		sn_neigh_drop_first(t, n);
 	begin(t, n, SN_NEIGH_FREE, 0);
 	t->rooms[n->iface].n--;
 	while (*link != i)
@@ -199,7 +199,7 @@ static struct sn_neigh *vacant(struct sn_neigh_table *t, uint8_t iface, bool to_
 
 		if (i == SN_NEIGH_NONE)
 			return NULL;
-		forget(t, &t->entries[i]);
+		sn_neigh_forget(t, &t->entries[i]);
 	}
 	n = &t->entries[t->free];
 	t->free = n->hash_next;
@@ -208,8 +208,7 @@ static struct sn_neigh *vacant(struct sn_neigh_table *t, uint8_t iface, bool to_
 	return n;
 }
 
-/* NULL if there is no room. */
-static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key, bool to_ask)
+struct sn_neigh *sn_neigh_add(struct sn_neigh_table *t, uint64_t key, bool to_ask)
 {
 	struct sn_neigh *n = vacant(t, (uint8_t)(key >> 48), to_ask);
 	uint32_t *bucket;
@@ -226,7 +225,7 @@ static struct sn_neigh *add(struct sn_neigh_table *t, uint64_t key, bool to_ask)
 	return n;
 }
 
-static void set_l2(const struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6])
+void sn_neigh_set_l2(const struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t mac[6])
 {
 	memcpy(n->l2, mac, 6);
 	memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
@@ -269,9 +268,9 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 	uint16_t evictee = sn_wait_evictee(&t->wait, iface, 1);
 
 	if (evictee)
-		drop_first(t, &t->entries[evictee]);
+		sn_neigh_drop_first(t, &t->entries[evictee]);
 	if (!n) {
-		n = add(t, key, true);
+		n = sn_neigh_add(t, key, true);
 		if (n)
 			begin(t, n, SN_NEIGH_INCOMPLETE, now);
 	}
@@ -292,7 +291,7 @@ static void believe(struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t 
 	struct rte_mbuf *m;
 
 	begin(t, n, SN_NEIGH_REACHABLE, now + reachable_time(t));
-	set_l2(t, n, mac);
+	sn_neigh_set_l2(t, n, mac);
 	while ((m = sn_wait_pop(&t->wait, &n->queue, n->iface))) {
 		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
 		sn_output_send(t->env, n->iface, m);
@@ -342,7 +341,7 @@ bool sn_neigh_hear(struct sn_neigh_table *t, uint64_t key, const uint8_t mac[6],
 	struct sn_neigh *n = sn_neigh_find(t, key);
 
 	if (!n && to_us)
-		n = add(t, key, false);
+		n = sn_neigh_add(t, key, false);
 	if (!n)
 		return to_us;
 	if (n->state == SN_NEIGH_STATIC)
@@ -398,7 +397,7 @@ static void probe(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 		n->asked = 0;
 	}
 	if (n->asked == MAX_UNICAST_SOLICIT) {
-		forget(t, n); /* the next packet asks all */
+		sn_neigh_forget(t, n); /* the next packet asks all */
 		return;
 	}
 	n->asked++;
@@ -415,7 +414,7 @@ static void stale(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 		if (now >= n->due)
 			probe(t, n, now);
 	} else if (now - n->used > UNUSED) {
-		forget(t, n);
+		sn_neigh_forget(t, n);
 	}
 }
 
@@ -432,7 +431,7 @@ static void visit(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 		break;
 	case SN_NEIGH_FAILED:
 		if (due)
-			forget(t, n);
+			sn_neigh_forget(t, n);
 		break;
 	case SN_NEIGH_REACHABLE:
 	case SN_NEIGH_STALE:
@@ -451,6 +450,7 @@ static void visit(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 			ask_who_had_it(t, n, now);
 		break;
 	case SN_NEIGH_FREE:
+	case SN_NEIGH_DOWN:
 	case SN_NEIGH_STATIC:
 		break;
 	}
@@ -484,95 +484,14 @@ void sn_neigh_tick(struct sn_neigh_table *t, uint64_t now)
 	}
 }
 
-/* ---- programs ---- */
-
-static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)
-{
-	for (uint32_t i = 0; i < ifc->n_neighbors; i++)
-		if (ifc->neighbors[i].address == sn_neigh_address(n) &&
-		    ifc->neighbors[i].vlan == sn_neigh_vlan(n) &&
-		    memcmp(ifc->neighbors[i].mac, n->l2, 6) == 0)
-			return true;
-	return false;
-}
-
-static bool on_link(const struct sn_interface *i, uint32_t address)
-{
-	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
-}
-
-/* A learnt entry stays if its interface does, a configured one if it is still configured. */
-static bool stays(const struct sn_neigh_table *t, const struct sn_program *old, const struct sn_neigh *n)
-{
-	const struct sn_program *p = t->env->program;
-	const struct sn_interface *ifc;
-
-	if (!p || !old || n->iface >= p->n_interfaces)
-		return false;
-	ifc = &p->interfaces[n->iface];
-	if (strcmp(ifc->name, old->interfaces[n->iface].name) != 0)
-		return false;
-	if (n->state == SN_NEIGH_STATIC)
-		return is_configured(ifc, n);
-	return on_link(ifc, sn_neigh_address(n)) && sn_vlans_have(ifc->vlans, sn_neigh_vlan(n));
-}
-
-static void configure(struct sn_neigh_table *t, uint8_t iface, const struct sn_static_neigh *from)
-{
-	uint64_t key = sn_neigh_key(iface, from->vlan, from->address);
-	struct sn_neigh *n = sn_neigh_find(t, key);
-
-	if (n && n->state == SN_NEIGH_STATIC)
-		return; /* it stayed, in its place */
-	if (n)
-		forget(t, n);
-	n = add(t, key, false);
-	if (!n)
-		return; /* asked for by ARP if it is ever free */
-	n->state = SN_NEIGH_STATIC;
-	set_l2(t, n, from->mac);
-}
-
-void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
-{
-
-	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
-		struct sn_neigh *n = &t->entries[i];
-
-		if (n->state == SN_NEIGH_FREE)
-			continue;
-		if (stays(t, old, n))
-			memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
-		else
-			forget(t, n);
-	}
-	if (!t->env->program)
-		return;
-	sn_wait_divide(&t->wait, t->env->program->n_interfaces);
-	t->share = (uint16_t)((t->max - 1) / RTE_MAX(t->env->program->n_interfaces, 1u));
-	for (uint32_t i = 0; i < t->env->program->n_interfaces; i++) {
-		const struct sn_interface *ifc = &t->env->program->interfaces[i];
-		uint16_t evictee;
-
-		while ((evictee = sn_wait_evictee(&t->wait, (uint8_t)i, 0)))
-			drop_first(t, &t->entries[evictee]);
-		for (uint32_t j = 0; j < ifc->n_neighbors; j++)
-			configure(t, (uint8_t)i, &ifc->neighbors[j]);
-	}
-}
-
 const char *sn_neigh_state_name(enum sn_neigh_state state)
 {
 	static const char *const names[] = {
-		[SN_NEIGH_FREE] = "free",
-		[SN_NEIGH_FAILED] = "failed",
-		[SN_NEIGH_INCOMPLETE] = "incomplete",
-		[SN_NEIGH_REACHABLE] = "reachable",
-		[SN_NEIGH_STALE] = "stale",
-		[SN_NEIGH_DELAY] = "delay",
-		[SN_NEIGH_PROBE] = "probe",
-		[SN_NEIGH_DISPUTED] = "disputed",
-		[SN_NEIGH_STATIC] = "static",
+		[SN_NEIGH_FREE] = "free",	    [SN_NEIGH_FAILED] = "failed",
+		[SN_NEIGH_DOWN] = "down",	    [SN_NEIGH_INCOMPLETE] = "incomplete",
+		[SN_NEIGH_REACHABLE] = "reachable", [SN_NEIGH_STALE] = "stale",
+		[SN_NEIGH_DELAY] = "delay",	    [SN_NEIGH_PROBE] = "probe",
+		[SN_NEIGH_DISPUTED] = "disputed",   [SN_NEIGH_STATIC] = "static",
 	};
 
 	return names[state];
@@ -585,7 +504,7 @@ size_t sn_neigh_list(const struct sn_neigh_table *t, struct sn_neigh_info *out, 
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh && count < max; i++) {
 		const struct sn_neigh *n = &t->entries[i];
 
-		if (n->state == SN_NEIGH_FREE)
+		if (n->state == SN_NEIGH_FREE || sn_neigh_is_stop(n))
 			continue;
 		out[count] = (struct sn_neigh_info){.iface = n->iface,
 						    .address = sn_neigh_address(n),

@@ -23,6 +23,7 @@ enum sn_neigh_state {
 	SN_NEIGH_FREE,
 	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
 	SN_NEIGH_FAILED,     /* asked, not answered */
+	SN_NEIGH_DOWN,	     /* a stop, whose function is down */
 	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
 	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
 	SN_NEIGH_STALE,	    /* not used since */
@@ -117,6 +118,14 @@ static inline uint64_t sn_neigh_key(uint8_t iface, uint16_t vlan, uint32_t addre
 	return (uint64_t)iface << 48 | (uint64_t)vlan << 32 | address;
 }
 
+/* That of packets that leave by an interface for a stop. */
+#define SN_NEIGH_STOP 0x8000 /* no VLAN */
+
+static inline uint64_t sn_neigh_stop_key(uint32_t out, uint32_t continuation)
+{
+	return sn_neigh_key((uint8_t)out, SN_NEIGH_STOP, continuation);
+}
+
 static inline uint32_t sn_neigh_address(const struct sn_neigh *n)
 {
 	return (uint32_t)n->key;
@@ -141,6 +150,11 @@ static inline struct sn_neigh *sn_neigh_find(const struct sn_neigh_table *t, uin
 	return i ? &t->entries[i] : NULL;
 }
 
+static inline bool sn_neigh_is_stop(const struct sn_neigh *n)
+{
+	return n->key && sn_neigh_vlan(n) == SN_NEIGH_STOP;
+}
+
 static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 {
 	memcpy(frame, n->l2, sizeof(n->l2));
@@ -155,6 +169,15 @@ static inline bool sn_neigh_usable(const struct sn_neigh *n)
  * on. The neighbour is not known, and not one that has just not answered (SN_NEIGH_FAILED). */
 void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t iface, uint32_t address,
 		   uint64_t now);
+
+/*
+ * The next hop of packets that leave for a stop, with their continuation's addresses: usable unless the
+ * function is down. NULL: there is no room, as its interface has its share.
+ */
+struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint32_t continuation);
+
+/* Functions went down, or are up again: env->down has changed. */
+void sn_neigh_turn_stops(struct sn_neigh_table *t);
 
 /* A neighbour's address was heard of. to_us: it asks for one of ours, or answers us. False: nothing that
  * another worker would want to know, which may know more than this one. */

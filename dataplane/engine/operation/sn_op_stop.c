@@ -27,6 +27,13 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	return sn_done();
 }
 
+static bool simplify(struct sn_class *c, const struct sn_op *op)
+{
+	c->simple = SN_SIMPLE_STOP;
+	c->target = op->value;
+	return true;
+}
+
 static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
 {
 	(void)i;
@@ -39,6 +46,7 @@ static const struct sn_operation stop = {
 	.decode_outcome = decode,
 	.execute = execute,
 	.predict = predict,
+	.simplify = simplify,
 	.leads = leads,
 };
 SN_OPERATION(stop)

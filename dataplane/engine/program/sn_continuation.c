@@ -273,8 +273,7 @@ int sn_build_continuations(struct sn_builder *b)
 
 /* ---- used ---- */
 
-/* The place of a next hop; that of none, if the program has it not. */
-static uint32_t place_of(const struct sn_program *p, uint32_t hop)
+uint32_t sn_continuation_place(const struct sn_program *p, uint32_t hop)
 {
 	uint32_t lo = 0, hi = p->n_hops;
 
@@ -291,39 +290,64 @@ static uint32_t place_of(const struct sn_program *p, uint32_t hop)
 
 uint32_t sn_continuation_of(const struct sn_program *p, uint32_t stop, uint32_t next_hop, uint32_t entry)
 {
-	return (stop * p->n_hops + place_of(p, next_hop)) * p->n_interfaces + entry;
+	return sn_continuation_number(p, stop, sn_continuation_place(p, next_hop), entry);
 }
 
-/* By which numbering it is one; false: nobody's. */
-static bool find_numbering(const struct sn_program *p, struct sn_tag tag, struct sn_numbering *g)
+/* That of another program; NULL: nobody's. */
+static const struct sn_numbering *numbering_of(const struct sn_program *p, uint16_t nonce)
 {
-	*g = own(p);
-	for (uint32_t i = 0; g->nonce != tag.nonce; i++) {
-		if (i == p->n_before)
-			return false;
-		*g = p->before[i];
-	}
-	return tag.continuation < g->n_stops * g->n_hops * g->n_interfaces;
+	for (uint32_t i = 0; i < p->n_before; i++)
+		if (p->before[i].nonce == nonce)
+			return &p->before[i];
+	return NULL;
+}
+
+/* A packet of a program before; false: what it needs is no more. */
+static bool find_before(const struct sn_program *p, struct sn_tag tag, uint32_t *stop,
+			struct sn_continuation *to)
+{
+	const struct sn_numbering *g = numbering_of(p, tag.nonce);
+	uint32_t entry;
+
+	if (!g || tag.continuation >= g->n_stops * g->n_hops * g->n_interfaces)
+		return false;
+	*stop = g->stops[tag.continuation / g->n_interfaces / g->n_hops];
+	entry = g->interfaces[tag.continuation % g->n_interfaces];
+	if (*stop == SN_NO_INDEX || entry == SN_NO_INDEX)
+		return false;
+	to->next_hop = g->hops[tag.continuation / g->n_interfaces % g->n_hops];
+	to->entry = (uint8_t)entry;
+	to->place = sn_continuation_place(p, to->next_hop);
+	to->number =
+		to->next_hop && !to->place ? SN_NO_INDEX : sn_continuation_number(p, *stop, to->place, entry);
+	return true;
+}
+
+static bool find_own(const struct sn_program *p, uint32_t number, uint32_t *stop, struct sn_continuation *to)
+{
+	uint32_t way = number / p->n_interfaces;
+
+	*stop = way / p->n_hops;
+	if (*stop >= p->n_stops)
+		return false;
+	to->place = way - *stop * p->n_hops;
+	to->next_hop = p->hops[to->place];
+	to->entry = (uint8_t)(number - way * p->n_interfaces);
+	to->number = number;
+	return true;
 }
 
 bool sn_continuation_find(const struct sn_program *p, uint32_t iface, const uint8_t mac[6],
 			  struct sn_continuation *to)
 {
-	uint32_t stop, hop, entry;
-	struct sn_numbering g;
 	struct sn_tag tag;
+	uint32_t stop;
 
-	if (!sn_tag_read(mac, &tag) || !find_numbering(p, tag, &g))
+	if (!sn_tag_read(mac, &tag) || !p->n_stops)
 		return false;
-	entry = tag.continuation % g.n_interfaces;
-	hop = tag.continuation / g.n_interfaces % g.n_hops;
-	stop = tag.continuation / g.n_interfaces / g.n_hops;
-	if (g.stops) {
-		stop = g.stops[stop];
-		entry = g.interfaces[entry];
-	}
-	if (stop == SN_NO_INDEX || entry == SN_NO_INDEX)
+	if (!(tag.nonce == p->nonce ? find_own(p, tag.continuation, &stop, to)
+				    : find_before(p, tag, &stop, to)))
 		return false;
-	*to = (struct sn_continuation){p->stops[stop].segment, g.hops[hop], (uint8_t)entry};
+	to->segment = p->stops[stop].segment;
 	return p->stops[stop].back == iface;
 }

@@ -159,6 +159,7 @@ enum sn_simple {
 	SN_SIMPLE_NOT,
 	SN_SIMPLE_SEGMENT, /* a TTL, a next hop, and the way to another segment */
 	SN_SIMPLE_FORWARD, /* state_run translates the source, and the packet leaves as of SN_SIMPLE_OUTPUT */
+	SN_SIMPLE_STOP,	   /* a TTL, a next hop, and out to a stop */
 	SN_SIMPLE_OUTPUT,
 	SN_SIMPLE_DROP,
 };
@@ -177,7 +178,7 @@ struct sn_class {
 	uint16_t n_legs;
 	uint8_t simple;
 	uint8_t ttl_dec;
-	uint32_t target;   /* of its way's last operation: interface, reason, state table, segment */
+	uint32_t target;   /* of its way's last operation: interface, stop, reason, state table, segment */
 	uint32_t next_hop; /* 0: none noted, or that before is forgotten */
 	uint32_t first_counter;
 	uint32_t n_counters;

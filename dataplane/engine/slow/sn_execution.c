@@ -6,7 +6,7 @@
 #include "sn_output.h"
 #include "sn_rewrite.h"
 #include "sn_slow.h"
-#include "sn_tag.h"
+#include "sn_wires.h"
 
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
 				    struct sn_entry *entry)
@@ -164,19 +164,10 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	return sn_done();
 }
 
-/* To the port by which the frame comes back, which takes no others, and from its continuation. */
-static void address(const struct sn_env *env, struct rte_mbuf *m, uint32_t back, uint32_t continuation)
-{
-	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
-
-	memcpy(f, &env->addresses.macs[back], 6);
-	sn_tag_write(f + 6,
-		     (struct sn_tag){.nonce = env->program->nonce, .shard = 0, .continuation = continuation});
-}
-
 /* The function is down. */
 static struct sn_verdict without(struct sn_execution *x, const struct sn_pkt *p, const struct sn_stop *s)
 {
+	x->keep = false;
 	if (s->when_down == SN_DOWN_DROP)
 		return sn_drop(s->down);
 	sn_execution_count(x, s->down, p);
@@ -187,20 +178,30 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 {
 	const struct sn_stop *s = &x->program->stops[stop];
 	uint32_t continuation = sn_continuation_of(x->program, stop, p->next_hop, p->iface);
+	struct sn_slow *slow = x->slow;
+	struct sn_neigh *n;
 
-	x->keep = false;
+	/* Its continuation would be the running program's. */
 	if (x->warm_up)
 		return sn_done();
-	if (unlikely(x->slow->env->down >> s->back & 1) && s->when_down)
+	if (unlikely(slow->env->down >> s->back & 1) && s->when_down)
 		return without(x, p, s);
 	/* Also with DF: a wire is within the chain, and its MTU is none of the path that the sender would
 	 * learn. */
 	if (p->ip_len > x->program->interfaces[s->out].mtu)
 		return sn_drop(SN_REASON_TOO_BIG);
 	sn_journal_commit(x);
+	n = sn_neigh_of_stop(slow->neighbors, stop, continuation);
+	if (n && x->keep) {
+		n->named = true;
+		x->keeper->keep(x->keeper, x, p, n);
+	}
 	if (!sn_rewrite(p))
 		return sn_drop(SN_REASON_NO_MEMORY);
-	address(x->slow->env, p->m, s->back, continuation);
-	sn_output_send(x->slow->env, (uint16_t)s->out, p->m);
+	if (n)
+		sn_write_l2(rte_pktmbuf_mtod(p->m, uint8_t *), n);
+	else
+		sn_wires_address(slow->env, s->back, continuation, rte_pktmbuf_mtod(p->m, uint8_t *));
+	sn_output_send(slow->env, (uint16_t)s->out, p->m);
 	return sn_done();
 }

@@ -30,6 +30,12 @@ struct options {
 	struct sn_eal eal;
 };
 
+/* Frames that a function outside of the program has, which gives back each as it is, at once. */
+struct held {
+	uint16_t n;
+	struct rte_mbuf *pkts[SN_BENCH_HANDED];
+};
+
 /* A program in the line. */
 struct mailbox {
 	struct bench *bench;
@@ -42,6 +48,10 @@ struct mailbox {
 	uint8_t mac[6];	 /* of the entry */
 	uint16_t handed; /* by the program before, in this round */
 	struct rte_mbuf *pkts[SN_BENCH_HANDED];
+	uint64_t wires;		     /* bit per interface */
+	uint64_t holding;	     /* bit per interface by which frames are to come back */
+	uint8_t back[SN_IFACES_MAX]; /* by wire: by which a frame comes back that left by it */
+	struct held held[SN_IFACES_MAX];
 };
 
 struct bench {

@@ -25,6 +25,11 @@ static uint8_t shape_of(const struct sn_adjacency *a, struct sn_shapes *shapes)
 	return (uint8_t)(i + 1);
 }
 
+static uint32_t head_move_of(const struct sn_class *c)
+{
+	return c->ttl_dec ? sn_head_move_of(c->ttl_dec, 0xffff - (c->ttl_dec << 8)) : 0;
+}
+
 static struct sn_adjacency output_of(const struct sn_program *p, const struct sn_class *c)
 {
 	const struct sn_interface *out = &p->interfaces[c->target];
@@ -35,7 +40,21 @@ static struct sn_adjacency output_of(const struct sn_program *p, const struct sn
 		       (noted ? c->next_hop : out->gateway),
 		.net = noted ? 1 : out->address & out->mask,
 		.mask = noted ? 0 : out->mask,
-		.head_move = c->ttl_dec ? sn_head_move_of(c->ttl_dec, 0xffff - (c->ttl_dec << 8)) : 0,
+		.head_move = head_move_of(c),
+		.mtu = out->mtu < UINT16_MAX ? out->mtu : UINT16_MAX,
+	};
+}
+
+static struct sn_adjacency stop_of(const struct sn_program *p, const struct sn_class *c)
+{
+	const struct sn_stop *s = &p->stops[c->target];
+	const struct sn_interface *out = &p->interfaces[s->out];
+
+	return (struct sn_adjacency){
+		.key = (uint64_t)s->out << 48 |
+		       (c->notes_hop ? sn_continuation_place(p, c->next_hop) : SN_NO_INDEX),
+		.net = c->target,
+		.head_move = head_move_of(c),
 		.mtu = out->mtu < UINT16_MAX ? out->mtu : UINT16_MAX,
 	};
 }
@@ -47,6 +66,8 @@ struct sn_adjacency sn_adjacency_of(const struct sn_program *p, const struct sn_
 
 	if (c->simple == SN_SIMPLE_OUTPUT || c->simple == SN_SIMPLE_FORWARD)
 		a = output_of(p, c);
+	else if (c->simple == SN_SIMPLE_STOP)
+		a = stop_of(p, c);
 	else if (c->simple == SN_SIMPLE_DROP)
 		a.key = c->target;
 	a.simple = c->simple;

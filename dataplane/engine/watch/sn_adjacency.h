@@ -6,15 +6,17 @@
 
 #include <stdint.h>
 
+#include "sn_continuation.h"
 #include "sn_program.h"
 
 /*
  * Of what is SN_SIMPLE_OUTPUT or SN_SIMPLE_FORWARD: all that the fast ways read of the class and its
- * interface, in half a line. What has one shape differs in next hop and counters alone.
+ * interface, in half a line. What has one shape differs in next hop and counters alone. Of SN_SIMPLE_STOP the
+ * key has the interface, and as address the place of the next hop that the class notes; net is the stop.
  */
 struct sn_adjacency {
 	uint64_t key;	    /* sn_neigh_key() of untagged packets; without address: there is no next hop */
-	uint32_t net, mask; /* destinations that are neighbours themselves; 1 and 0: none */
+	uint32_t net, mask; /* destinations that are neighbours themselves; 1 and 0: none, as one is noted */
 	uint32_t head_move; /* by which the TTL falls; see sn_rewrite.h */
 	uint32_t first_counter;
 	uint16_t n_counters;

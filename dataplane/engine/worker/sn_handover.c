@@ -19,12 +19,14 @@ static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t 
 static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 {
 	struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
+	uint32_t iface = w->fast.env.burst.iface;
 	bool passed;
 
-	w->fast.env.stats.ports[p->iface].strays += is_stray(w, p, place);
+	w->fast.env.stats.ports[iface].strays += is_stray(w, p, place);
 
-	/* Between workers an interface goes by its port: a program may renumber it. */
-	p->m->port = w->fast.env.addresses.ports[p->iface];
+	/* Between workers an interface goes by its port: a program may renumber it. Of a packet from a stop
+	 * it is the wire, where the other worker finds the same continuation. */
+	p->m->port = w->fast.env.addresses.ports[iface];
 	p->m->hash.rss = w->handing.shards[i];
 	passed = place == SN_PLACE_AWAITED ? sn_mailbox_hold(w->mailbox, p->m)
 					   : sn_mailbox_hand(w->mailbox, place, p->m);
@@ -40,15 +42,15 @@ static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 {
 	struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
 	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
-	uint16_t port = w->fast.env.addresses.ports[p->iface];
-	uint64_t to =
-		w->fast.env.program->interfaces[p->iface].wire ? 0 : sn_peers_way(w->peers, shard, port);
+	uint32_t iface = w->fast.env.burst.iface;
+	uint16_t port = w->fast.env.addresses.ports[iface];
+	uint64_t to = w->fast.env.program->interfaces[iface].wire ? 0 : sn_peers_way(w->peers, shard, port);
 
 	if (to != 0 && !sn_peers_sent(w->peers, port, sn_mac_number(frame + 6))) {
 		memcpy(frame, &to, 6);
-		memcpy(frame + 6, &w->fast.env.addresses.macs[p->iface], 6);
+		memcpy(frame + 6, &w->fast.env.addresses.macs[iface], 6);
 		w->fast.env.stats.shards[shard].passed++;
-		sn_output_send(&w->fast.env, p->iface, p->m);
+		sn_output_send(&w->fast.env, (uint16_t)iface, p->m);
 	} else {
 		sn_output_drop(&w->fast.env, p->m, SN_REASON_NOT_HERE);
 	}

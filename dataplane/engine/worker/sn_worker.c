@@ -4,7 +4,6 @@
 #include "sn_classes.h"
 #include "sn_continuation.h"
 #include "sn_devices.h"
-#include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_share.h"
 #include "sn_wires.h"
@@ -79,9 +78,10 @@ static __rte_always_inline bool by_cache(struct sn_worker *w, struct sn_known k,
 	return false;
 }
 
-/* One packet, in its turn, that Entry does not refuse. */
+/* One packet, in its turn, that Entry does not refuse. returned: the burst's packets come back from stops. */
 static __rte_always_inline void forward_one(struct sn_worker *w, struct sn_known k, uint32_t i,
-					    uint32_t segment, bool caching, bool dispatching, bool plain)
+					    uint32_t segment, bool caching, bool dispatching, bool returned,
+					    bool plain)
 {
 	const struct sn_cache_key *key = NULL;
 
@@ -91,7 +91,7 @@ static __rte_always_inline void forward_one(struct sn_worker *w, struct sn_known
 	}
 	if (caching && by_cache(w, k, i, segment, dispatching, plain, &key))
 		return;
-	if (by_class(k, i, segment, caching, key != NULL, plain))
+	if (by_class(k, i, segment, caching, key != NULL, returned, plain))
 		return;
 	sn_fast_decide(k.fast, sn_burst_pkt(&k.env->burst, i), segment, k.env->burst.classes[i], key,
 		       k.fast->found.hashes[i], k.now);
@@ -103,18 +103,18 @@ static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32
 		refuse(w, &w->fast.env.burst.pkts[i], now);
 	else
 		forward_one(w, known_of(&w->fast, now), i, segment, w->fast.env.caching, w->dispatching,
-			    false);
+			    w->fast.env.burst.ons != NULL, false);
 }
 
 /* Packets from `first` to before `end`. */
 static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment,
-					bool caching, bool dispatching, uint64_t now)
+					bool caching, bool dispatching, bool returned, uint64_t now)
 {
 	struct sn_known k = known_of(&w->fast, now);
 
 	for (uint32_t i = first; i < end; i++) {
 		if (likely(sn_burst_plain(&w->fast.env.burst, i)))
-			forward_one(w, k, i, segment, caching, dispatching, true);
+			forward_one(w, k, i, segment, caching, dispatching, returned, true);
 		else
 			forward_other(w, i, segment, now);
 	}
@@ -160,7 +160,7 @@ static __rte_noinline void forward_apart(struct sn_worker *w, uint32_t i, uint32
 		if (unlikely(w->fast.env.burst.fragments >> i & 1))
 			sn_burst_pkt(&w->fast.env.burst, i);
 	}
-	forward(w, i, i + 1, segment, false, false, now);
+	forward(w, i, i + 1, segment, false, false, false, now);
 }
 
 /* How most packets will leave: as the first one whose outcome has a shape. NULL: there is none. */
@@ -207,13 +207,19 @@ static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first
 		w->fast.env.sending.pending |= 1ull << shape.iface;
 }
 
+static __rte_noinline void forward_returned(struct sn_worker *w, uint32_t first, uint32_t end,
+					    uint32_t segment, uint64_t now)
+{
+	forward(w, first, end, segment, w->fast.env.caching, w->dispatching, true, now);
+}
+
 /* With what is the same for all packets put in. */
 static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment, uint64_t now)
 {
 	if (w->dispatching)
-		forward(w, first, end, segment, w->fast.env.caching, true, now);
+		forward(w, first, end, segment, w->fast.env.caching, true, false, now);
 	else if (w->fast.env.caching)
-		forward(w, first, end, segment, true, false, now);
+		forward(w, first, end, segment, true, false, false, now);
 	else
 		forward_stateless(w, first, end, segment, now);
 }
@@ -243,7 +249,10 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		bool watched = sn_trace_turn(w->fast.env.trace, i);
 		uint32_t path = path_at(w, i);
 
-		forward_all(w, i, i + 1, segment, now);
+		if (w->fast.env.burst.ons)
+			forward_returned(w, i, i + 1, segment, now);
+		else
+			forward_all(w, i, i + 1, segment, now);
 		if (w->dispatching && w->handing.shards[i] != SN_PKT_NO_SHARD)
 			sn_trace_shard(w->fast.env.trace, w->handing.shards[i]);
 		if (is_handed(w, i))
@@ -293,9 +302,25 @@ static inline bool reads_fragments(const struct sn_worker *w, uint16_t iface)
 	       w->fast.env.burst.by_path;
 }
 
-/* Frames become packets, as they came. */
+/* All of a burst that comes back from stops but its plain packets is read. */
+static __rte_noinline void take_up(struct sn_worker *w, uint32_t n)
+{
+	struct sn_burst *b = &w->fast.env.burst;
+	uint64_t read = UINT64_MAX >> (64 - n) & ~(b->plain | b->fragments);
+
+	read_fragments(w);
+	for (; read; read &= read - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(read);
+
+		if (!b->pkts[i].reason)
+			sn_burst_take_up(b, &b->pkts[i], i);
+	}
+}
+
+/* Frames become packets, as they came: to go on in a segment. ons: see struct sn_burst. */
 static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
-					uint32_t n, uint64_t now)
+					uint32_t n, const struct sn_continuation *ons, uint32_t segment,
+					uint64_t now)
 {
 	const struct sn_interface *ifc = &w->fast.env.program->interfaces[iface];
 	struct sn_count *rx = &w->fast.env.stats.ports[iface].rx;
@@ -309,8 +334,11 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 	w->fast.env.burst.iface = iface;
 	w->fast.env.burst.plain = parsed.plain;
 	w->fast.env.burst.fragments = parsed.fragments;
-	w->fast.env.burst.by_path = goes_by_path(w, &w->fast.env.program->segments[ifc->segment], iface);
-	if (unlikely(parsed.fragments) && reads_fragments(w, iface))
+	w->fast.env.burst.ons = ons;
+	w->fast.env.burst.by_path = !ons && goes_by_path(w, &w->fast.env.program->segments[segment], iface);
+	if (unlikely(ons != NULL))
+		take_up(w, n);
+	else if (unlikely(parsed.fragments) && reads_fragments(w, iface))
 		read_fragments(w);
 	if (unlikely(w->fast.env.taking)) {
 		restore_lengths(w, n);
@@ -331,13 +359,16 @@ static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uin
 		.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
 }
 
-static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
+/* Packets that go on in one segment. ons: how each does that came back from a stop; NULL: none did. */
+static __rte_always_inline void burst_of(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
+					 uint32_t n, const struct sn_continuation *ons, uint64_t now)
 {
 	uint64_t *stages = w->fast.env.stats.stage_cycles, since = rte_rdtsc(), begun = since,
 		 handing = since, cycles;
-	uint32_t segment = w->fast.env.program->interfaces[iface].segment, known = 0, weight = 0;
+	uint32_t segment = ons ? ons->segment : w->fast.env.program->interfaces[iface].segment, known = 0,
+		 weight = 0;
 
-	take_in(w, iface, frames, n, now);
+	take_in(w, iface, frames, n, ons, segment, now);
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	w->fast.env.burst.known = 0;
 	if (w->fast.env.caching)
@@ -345,7 +376,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	if (known == n)
 		memset(w->fast.env.burst.classes, 0xff, n * sizeof(*w->fast.env.burst.classes));
-	else if (unlikely(w->fast.env.devices.believed >> iface & 1))
+	else if (unlikely(w->fast.env.devices.believed >> iface & 1) && !ons)
 		sn_devices_find_classes(&w->fast.env, iface, &w->fast.env.program->segments[segment], n);
 	else
 		sn_classes_find(&w->fast.env, &w->fast.env.program->segments[segment], n);
@@ -365,6 +396,8 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
 	if (unlikely(w->fast.env.trace))
 		forward_traced(w, n, segment, now);
+	else if (ons)
+		forward_returned(w, 0, n, segment, now);
 	else
 		forward_all(w, 0, n, segment, now);
 	mark(w, stages, SN_STAGE_REWRITE, &since);
@@ -381,95 +414,17 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	count_burst(w, n, cycles);
 }
 
+static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
+{
+	burst_of(w, iface, frames, n, NULL, now);
+}
+
 /* ---- from stops ---- */
 
-/* Packets that come back are as they were, as far as the frame does not tell. */
-static void take_up(struct sn_worker *w, uint32_t n, const struct sn_continuation *on)
+static __rte_noinline void burst_returned(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
+					  uint32_t n, uint64_t now)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct sn_pkt *p = sn_burst_pkt(&w->fast.env.burst, i);
-
-		if (unlikely(p->reason))
-			continue;
-		p->iface = on->entry;
-		p->next_hop = on->next_hop;
-	}
-}
-
-/* Finds classes and shards where the packets go on; as of burst(), but that none of them is decided yet. */
-static uint32_t find_on(struct sn_worker *w, uint32_t segment, uint32_t n)
-{
-	w->fast.env.burst.by_path = false;
-	w->fast.env.burst.known = w->fast.env.burst.hinted = 0;
-	sn_classes_find(&w->fast.env, &w->fast.env.program->segments[segment], n);
-	w->handing.gone = 0;
-	w->handing.handed = 0;
-	if (likely(!w->dispatching))
-		return 0;
-	memset(w->handing.shards, SN_PKT_NO_SHARD, sizeof(w->handing.shards));
-	sn_hand_over_find(w, segment, n);
-	return sn_hand_over_weight(w, n);
-}
-
-/* A packet, in its turn. */
-static void go_on(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
-{
-	struct sn_pkt *p = &w->fast.env.burst.pkts[i];
-
-	if (unlikely(p->reason)) {
-		refuse(w, p, now);
-	} else if (is_handed(w, i)) {
-		/* By the wire, where the other worker finds the same continuation. */
-		p->iface = (uint8_t)w->fast.env.burst.iface;
-		sn_hand_over(w, i);
-	} else {
-		sn_exec(&w->fast.slow, p, segment, w->fast.env.burst.classes[i], NULL, now);
-	}
-}
-
-static void go_on_traced(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
-{
-	sn_trace_turn(w->fast.env.trace, i);
-	go_on(w, i, segment, now);
-	if (w->dispatching && w->handing.shards[i] != SN_PKT_NO_SHARD)
-		sn_trace_shard(w->fast.env.trace, w->handing.shards[i]);
-	if (is_handed(w, i))
-		sn_trace_handed(w->fast.env.trace);
-	sn_trace_no_turn(w->fast.env.trace);
-}
-
-/* Packets of one continuation, which came by a wire. */
-static void burst_on(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n,
-		     const struct sn_continuation *on, uint64_t now)
-{
-	uint64_t *stages = w->fast.env.stats.stage_cycles, since = rte_rdtsc(), begun = since, handing,
-		 cycles;
-	uint32_t weight;
-
-	take_in(w, iface, frames, n, now);
-	take_up(w, n, on);
-	mark(w, stages, SN_STAGE_PARSE, &since);
-	weight = find_on(w, on->segment, n);
-	handing = rte_rdtsc();
-	mark(w, stages, SN_STAGE_CLASSIFY, &since);
-	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(w->fast.env.trace))
-			go_on_traced(w, i, on->segment, now);
-		else
-			go_on(w, i, on->segment, now);
-	}
-	mark(w, stages, SN_STAGE_REWRITE, &since);
-	sn_output_flush(&w->fast.env);
-	if (unlikely(w->fast.env.trace))
-		sn_trace_finish(w->fast.env.trace);
-	mark(w, stages, SN_STAGE_SEND, &since);
-
-	cycles = rte_rdtsc() - begun;
-	if (weight > 0)
-		sn_hand_over_count(w, n, weight, handing - begun, cycles - (handing - begun));
-	if (w->dispatching)
-		sn_mailbox_publish(w->mailbox);
-	count_burst(w, n, cycles);
+	burst_of(w, iface, frames, n, w->ons, now);
 }
 
 /* The source address of a frame; 0: it is too short to have one. */
@@ -478,13 +433,30 @@ static uint64_t source_of(const struct rte_mbuf *m)
 	return m->data_len < SN_ETHER_LEN ? 0 : sn_mac_number(rte_pktmbuf_mtod_offset(m, const uint8_t *, 6));
 }
 
-/* How many of the frames from the first on have its source. */
-static uint32_t alike(struct rte_mbuf *const *frames, uint32_t n, uint64_t source)
+/* How many of the frames from the first on go on in one segment, or by their interface: those that do not
+ * know how. *known: which. */
+static uint32_t alike(struct sn_worker *w, uint16_t iface, struct rte_mbuf *const *frames, uint32_t n,
+		      bool *known)
 {
-	uint32_t k = 1;
+	struct sn_continuation *ons = w->ons;
+	uint64_t last = 0;
+	uint32_t k;
 
-	while (k < n && k < SN_BURST_MAX && source_of(frames[k]) == source)
-		k++;
+	for (k = 0; k < n && k < SN_BURST_MAX; k++) {
+		uint64_t source = source_of(frames[k]);
+		bool has;
+
+		if (k && source == last) {
+			ons[k] = ons[k - 1];
+			continue;
+		}
+		last = source;
+		has = sn_continuation_find(w->fast.env.program, iface, (const uint8_t *)&source, &ons[k]);
+		if (!k)
+			*known = has;
+		else if (has != *known || (has && ons[k].segment != ons[0].segment))
+			break;
+	}
 	return k;
 }
 
@@ -492,15 +464,14 @@ static uint32_t alike(struct rte_mbuf *const *frames, uint32_t n, uint64_t sourc
 static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 					 uint32_t n, uint64_t now)
 {
-	struct sn_continuation on;
 	uint32_t copies = 0;
 
 	while (n) {
-		uint64_t source = source_of(*frames);
-		uint32_t part = alike(frames, n, source);
+		bool known = false;
+		uint32_t part = alike(w, iface, frames, n, &known);
 
-		if (sn_continuation_find(w->fast.env.program, iface, (const uint8_t *)&source, &on))
-			burst_on(w, iface, frames, part, &on, now);
+		if (known)
+			burst_returned(w, iface, frames, part, now);
 		else
 			burst(w, iface, frames, part, now);
 		copies += w->copies; /* counted by part */
@@ -567,6 +538,8 @@ void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uin
 
 void sn_worker_tick(struct sn_worker *w, uint64_t now)
 {
+	uint64_t down;
+
 	if (!w->fast.env.program)
 		return;
 	if (w->fast.env.trace)
@@ -576,6 +549,9 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	sn_partition_tick(w->fast.env.partition, now);
 	sn_fast_tick(&w->fast, now);
 	sn_neigh_tick(&w->fast.neighbors, now);
+	down = w->fast.env.down;
 	sn_wires_tick(&w->fast.env, now);
+	if (unlikely(w->fast.env.down != down))
+		sn_neigh_turn_stops(&w->fast.neighbors);
 	sn_output_flush(&w->fast.env);
 }

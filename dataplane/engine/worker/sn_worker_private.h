@@ -26,6 +26,7 @@ struct sn_worker {
 	uint32_t n_workers;
 	uint32_t copies; /* in a burst from others, of packets that count where they came */
 	struct sn_handing handing;
+	struct sn_continuation ons[SN_BURST_MAX]; /* of a burst that came by a wire */
 } __rte_cache_aligned;
 
 #endif /* SN_WORKER_PRIVATE_H */

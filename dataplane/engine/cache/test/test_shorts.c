@@ -50,11 +50,7 @@ static void end(struct sn_session *s)
 /* The decision about a packet that comes back to a session, by a next hop. */
 static struct sn_cache_entry decision(struct world *w, const struct sn_session *s, uint16_t neigh)
 {
-	struct sn_cache_form form = {.neigh = neigh,
-				     .min_ttl = 1,
-				     .ttl_dec = 1,
-				     .flags = SN_CACHE_RETURN0,
-				     .ip_diff = sn_diff_norm(sn_diff16(1u << 8, 0))};
+	struct sn_cache_form form = {.neigh = neigh, .min_ttl = 1, .ttl_dec = 1, .flags = SN_CACHE_RETURN0};
 	struct sn_cache_short as = {&form, s, s->entry.generation};
 	struct sn_cache_entry e;
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of a table that a program says: its static neighbours and its stops. */
+
+#include "sn_continuation.h"
+#include "sn_neigh_impl.h"
+#include "sn_wires.h"
+
+/* ---- stops ---- */
+
+static enum sn_neigh_state state_of_stop(const struct sn_env *env, const struct sn_stop *s)
+{
+	return s->when_down && env->down >> s->back & 1 ? SN_NEIGH_DOWN : SN_NEIGH_STATIC;
+}
+
+struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint32_t continuation)
+{
+	const struct sn_env *env = t->env;
+	const struct sn_stop *s = &env->program->stops[stop];
+	uint64_t key = sn_neigh_stop_key(s->out, continuation);
+	struct sn_neigh *n = sn_neigh_find(t, key);
+
+	/* Its entries never give way, so they are no more than its share. */
+	if (n || t->rooms[s->out].n >= t->share)
+		return n;
+	n = sn_neigh_add(t, key, false);
+	if (!n)
+		return NULL;
+	n->state = state_of_stop(env, s);
+	sn_wires_address(env, s->back, continuation, n->l2);
+	return n;
+}
+
+void sn_neigh_turn_stops(struct sn_neigh_table *t)
+{
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
+		struct sn_neigh *n = &t->entries[i];
+
+		if (sn_neigh_is_stop(n))
+			n->state = state_of_stop(t->env,
+						 sn_continuation_stop(t->env->program, sn_neigh_address(n)));
+	}
+}
+
+/* ---- programs ---- */
+
+static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)
+{
+	for (uint32_t i = 0; i < ifc->n_neighbors; i++)
+		if (ifc->neighbors[i].address == sn_neigh_address(n) &&
+		    ifc->neighbors[i].vlan == sn_neigh_vlan(n) &&
+		    memcmp(ifc->neighbors[i].mac, n->l2, 6) == 0)
+			return true;
+	return false;
+}
+
+static bool on_link(const struct sn_interface *i, uint32_t address)
+{
+	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
+}
+
+/* A learnt entry stays if its interface does, a configured one if it is still configured. */
+static bool stays(const struct sn_neigh_table *t, const struct sn_program *old, const struct sn_neigh *n)
+{
+	const struct sn_program *p = t->env->program;
+	const struct sn_interface *ifc;
+
+	if (!p || !old || n->iface >= p->n_interfaces)
+		return false;
+	ifc = &p->interfaces[n->iface];
+	if (strcmp(ifc->name, old->interfaces[n->iface].name) != 0 || sn_neigh_is_stop(n))
+		return false;
+	if (n->state == SN_NEIGH_STATIC)
+		return is_configured(ifc, n);
+	return on_link(ifc, sn_neigh_address(n)) && sn_vlans_have(ifc->vlans, sn_neigh_vlan(n));
+}
+
+static void configure(struct sn_neigh_table *t, uint8_t iface, const struct sn_static_neigh *from)
+{
+	uint64_t key = sn_neigh_key(iface, from->vlan, from->address);
+	struct sn_neigh *n = sn_neigh_find(t, key);
+
+	if (n && n->state == SN_NEIGH_STATIC)
+		return; /* it stayed, in its place */
+	if (n)
+		sn_neigh_forget(t, n);
+	n = sn_neigh_add(t, key, false);
+	if (!n)
+		return; /* asked for by ARP if it is ever free */
+	n->state = SN_NEIGH_STATIC;
+	sn_neigh_set_l2(t, n, from->mac);
+}
+
+void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
+{
+
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
+		struct sn_neigh *n = &t->entries[i];
+
+		if (n->state == SN_NEIGH_FREE)
+			continue;
+		if (stays(t, old, n)) {
+			memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
+			continue;
+		}
+		/* No decision to leave for a stop is made ahead of its program: all that name it go now. */
+		n->named &= !sn_neigh_is_stop(n);
+		sn_neigh_forget(t, n);
+	}
+	if (!t->env->program)
+		return;
+	sn_wait_divide(&t->wait, t->env->program->n_interfaces);
+	t->share = (uint16_t)((t->max - 1) / RTE_MAX(t->env->program->n_interfaces, 1u));
+	for (uint32_t i = 0; i < t->env->program->n_interfaces; i++) {
+		const struct sn_interface *ifc = &t->env->program->interfaces[i];
+		uint16_t evictee;
+
+		while ((evictee = sn_wait_evictee(&t->wait, (uint8_t)i, 0)))
+			sn_neigh_drop_first(t, &t->entries[evictee]);
+		for (uint32_t j = 0; j < ifc->n_neighbors; j++)
+			configure(t, (uint8_t)i, &ifc->neighbors[j]);
+	}
+}
