@@ -61,11 +61,19 @@ func (w *watched) pass(now time.Duration, oracle *interp.Chain) (probes int) {
 		}
 		w.down[name] = lot.Sum32()%one == 0
 		oracle.SetDown(name, w.down[name])
-		if w.down[name] && w.closed[name] {
-			probes = probesToKnowClosed
+		if w.down[name] {
+			probes = max(probes, w.toKnow(name))
 		}
 	}
 	return probes
+}
+
+// toKnow is how many probes it takes to know that a function is down.
+func (w *watched) toKnow(name string) int {
+	if w.closed[name] {
+		return probesToKnowClosed
+	}
+	return probesToKnow
 }
 
 // outlast has the engine know which functions are down before packets come.

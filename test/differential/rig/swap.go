@@ -55,7 +55,7 @@ func (s *Swapper) Drive(ctx context.Context, n int) error {
 		if batches%4 != 0 {
 			continue
 		}
-		if err := s.swapWhileHeld(ctx, now, t); err != nil {
+		if now, err = s.swapWhileHeld(ctx, now, t); err != nil {
 			return err
 		}
 		changed := draw.NewTraffic(s.Uint64(), s.Graph, s.Result.Program)
@@ -74,24 +74,48 @@ func (s *Swapper) Drive(ctx context.Context, n int) error {
 	return err
 }
 
-// swapWhileHeld changes the chain while packets are at stops.
-func (s *Swapper) swapWhileHeld(ctx context.Context, now time.Duration, t *draw.Traffic) error {
+// swapWhileHeld changes the chain while packets are at stops. It tells how late it is then.
+func (s *Swapper) swapWhileHeld(ctx context.Context, now time.Duration, t *draw.Traffic) (time.Duration, error) {
 	if len(s.stops) == 0 {
-		return s.swap(ctx)
+		return now, s.swap(ctx)
 	}
 	next := Step{Now: now}
 	for range Batch {
 		next.Packets = append(next.Packets, t.Next())
 	}
 	if err := s.hold(ctx, next); err != nil {
-		return err
+		return now, err
 	}
+	before := known(s.Result.Program)
 	if err := s.swap(ctx); err != nil {
-		return err
+		return now, err
+	}
+	now, err := s.learn(ctx, now, before)
+	if err != nil {
+		return now, err
 	}
 	n, err := s.release(ctx, now)
 	s.Held += n
-	return err
+	return now, err
+}
+
+// learn has the engine find out that functions are down to which ways lead now, and did not before: it takes them to be up until then.
+func (s *Swapper) learn(ctx context.Context, now time.Duration, before *interp.Known) (time.Duration, error) {
+	is, probes := known(s.Result.Program), 0
+	for out, stop := range s.stops {
+		wire := s.Graph.Interfaces[out].Name
+		if s.watched.down[stop.name] && is.Leaves(wire) && !before.Leaves(wire) {
+			probes = max(probes, s.watched.toKnow(stop.name))
+		}
+	}
+	for range probes {
+		now += betweenProbes
+		if _, _, err := s.inject(ctx, Step{Now: now}, nil); err != nil {
+			return now, err
+		}
+	}
+	s.watched.now = now
+	return now, nil
 }
 
 // swap changes the chain, if a change is found with which all sessions live on.
