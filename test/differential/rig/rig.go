@@ -67,7 +67,7 @@ type tally struct {
 	Packets int
 	Left    int    // of the packets, those upon which some frame left
 	Shared  int    // sessions at the end whose outside address and port another has too
-	early   uint64 // packets that counters may count or not: dropped elsewhere than in the oracle
+	early   uint64 // how often counters may count packets or not that are dropped elsewhere than in the oracle
 	Drops   map[string]uint64
 	out     []uint64 // per interface
 }
@@ -263,10 +263,13 @@ func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent
 	if r.refused(now, p, seen) {
 		return nil
 	}
-	twoShards := r.needsTwoShards(now, p, seen)
+	twoShards, most := r.needsTwoShards(now, p, seen), uint64(0)
+	if twoShards {
+		most = r.mostMet(now, p)
+	}
 	want, diff := r.Oracle.ProcessAgainst(now, p.Iface, p.Frame, interp.Seen{Result: r.withoutARP(p, seen), Told: did.Told})
 	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
-		r.Stats.early++
+		r.Stats.early += most
 		want, diff = seen, nil
 	}
 	if r.Exhausts && slices.ContainsFunc(diff, foundNoPort) && r.shardFull(ctx) {
@@ -312,7 +315,7 @@ func (r *Rig) refused(now time.Duration, p draw.Sent, seen interp.Result) bool {
 		return false
 	}
 	r.Stats.Packets++
-	r.Stats.early++
+	r.Stats.early += r.mostMet(now, p)
 	r.Stats.Drops[NotOurs]++
 	return true
 }
@@ -334,6 +337,16 @@ func (r *Rig) needsTwoShards(now time.Duration, p draw.Sent, seen interp.Result)
 		}
 	})
 	return again
+}
+
+// mostMet is how often a packet and what it causes come to the node that they come to most, which may count each time.
+func (r *Rig) mostMet(now time.Duration, p draw.Sent) (most uint64) {
+	met := map[string]uint64{}
+	r.Oracle.Peek(now, p.Iface, p.Frame, func(s interp.Step) {
+		met[s.Node]++
+		most = max(most, met[s.Node])
+	})
+	return most
 }
 
 // answerRefused tells whether all that differs is that the answer to a packet was refused so.
