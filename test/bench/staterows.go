@@ -23,7 +23,7 @@ const (
 // stateRows are chains of functions that keep state: a stateful firewall may cost a tenth more than a NAPT may, ten such functions a tenth more than one. SNF's
 // chain (Figure 5) is NAPT, firewall, balancer; FAJITA's is balancer, NAT, router.
 func stateRows() []row {
-	const flows = 10_000
+	const flows, many = 10_000, 200_000
 	all, served := mixed(flows, frameSize), toService(flows)
 	var list []row
 	for _, c := range []struct {
@@ -35,6 +35,7 @@ func stateRows() []row {
 		{"stateful-1-10k", stateful(1), all, 2.3},
 		{"stateful-10-10k", stateful(10), all, 2.5},
 		{"napt-stateful-10-10k", alternating(10), all, 2.5},
+		{"stateful-napt-200k", append(stateful(1), napts(1, many)...), mixed(many, frameSize), 0},
 		{"balancer-10k", functions{balancer("lb")}, served, 2.3},
 		{"napt-stateful-balancer-10k", append(alternating(2), balancer("lb")), served, 2.5},
 		{"balancer-napt-router-10k", slices.Concat(functions{balancer("lb")}, napts(1, flows), functions{router("rt")}), served, 2.4},

@@ -83,12 +83,20 @@ struct sn_cache_entry {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line");
 
+enum sn_cache_form_kind {
+	SN_CACHE_ALONE,	 /* the session is the only one on the way */
+	SN_CACHE_FIRST,	 /* it is the first of two, */
+	SN_CACHE_SECOND, /* … or the second */
+};
+
 /*
  * Where flows are more than the entries, most decisions are kept short: a session, which has all that is the
- * flow's own, and a form, which has what its decision has in common with many others.
+ * flow's own, and a form, which has what its decision has in common with many others. If there are two
+ * sessions on the way, the one that has what the flow becomes is named by a slot, and the other by the slot
+ * behind.
  */
 struct sn_cache_form {
-	uint64_t high; /* of the sessions' addresses: what slots leave out */
+	uint32_t high[2]; /* of the addresses of the session and the other: what slots leave out */
 	uint32_t signature;
 	uint16_t owner; /* of the sessions */
 	uint16_t neigh;
@@ -97,7 +105,7 @@ struct sn_cache_form {
 	uint8_t min_ttl;
 	uint8_t ttl_dec;
 	uint8_t flags;
-	uint8_t zero;
+	uint8_t kind;  /* enum sn_cache_form_kind */
 	uint16_t next; /* an older form with the same hash; none in use ends the chain */
 	uint8_t pad[6];
 };
@@ -106,13 +114,14 @@ _Static_assert(offsetof(struct sn_cache_form, next) == 24, "three words tell for
 #define SN_CACHE_FORM_WORDS 3 /* that tell forms apart: all before `next` */
 #define SN_CACHE_FORM_HEADS 4096u
 
-/* A short decision; it is empty if its form is none of those in use. The generation is the session's, all of
- * it: a session that ended has no decision, whoever has its line now. */
+/* A session of a short decision; it is empty if its form is none of those in use. The generation is the
+ * session's, all of it: a session that ended has no decision, whoever has its line now. */
 struct sn_cache_slot {
 	uint64_t form : 16;
 	uint64_t tag : 2;   /* what follows the first 8 bits */
 	uint64_t guest : 1; /* it belongs to the bucket beside, which was full */
-	uint64_t line : 24; /* bits 6 to 29 of the session's address */
+	uint64_t other : 1; /* it is no decision: the slot before it names its form, and another session */
+	uint64_t line : 23; /* bits 6 to 28 of the session's address */
 	uint64_t generation : 21;
 };
 _Static_assert(1u << 21 == SN_GENERATIONS, "a slot has all of it");
@@ -167,8 +176,8 @@ bool sn_cache_prepare(struct sn_cache *c);
 /* Forget all. */
 void sn_cache_flush(struct sn_cache *c);
 
-/* Keep a decision, whose entry has its key. session: of a NAPT, the only state on its way; NULL: it has none,
- * or more. Where it is; NULL: it is kept short. */
+/* Keep a decision, whose entry has its key. session: one of its sessions, which has the flow as it comes and
+ * as it leaves; NULL: none has. Where it is; NULL: it is kept short. */
 struct sn_session;
 struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
 				     const struct sn_session *session);
@@ -180,11 +189,13 @@ void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
 struct sn_cache_short {
 	const struct sn_cache_form *form;
 	const struct sn_session *session;
-	uint32_t generation; /* of the session when it was kept */
+	const struct sn_entry *other; /* unless it is alone */
+	uint32_t generation;	      /* of the session when it was kept */
+	uint32_t others;	      /* the same of the other */
 };
 bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found);
 
-/* A short decision as an entry, be it the flow's or not. False: its session has ended. */
+/* A short decision as an entry, be it the flow's or not. False: a session has ended. */
 bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *s, struct sn_cache_entry *e);
 
 /* Whether a packet's decision depends on nothing but its key (and on a TTL that is high enough). */

@@ -6,9 +6,10 @@
 #include "sn_rewrite.h"
 
 #define BEFORE_NS  10000000000ull
-#define LINE_SHIFT 6  /* of a session's address: what a slot has of it, … */
-#define HIGH_SHIFT 30 /* … and what its form has */
-#define CROWD	   4u /* short decisions of a bucket on average: more are too many */
+#define LINE_SHIFT 6			 /* of a session's address: what a slot has of it, … */
+#define HIGH_SHIFT 29			 /* … and what its form has */
+#define PAIRS	   (SN_CACHE_SHORTS / 2) /* places of a bucket for two slots: the first has an even number */
+#define CROWD	   4u			 /* short decisions of a bucket on average: more are too many */
 
 static struct sn_cache_shorts *shorts_of(const struct sn_cache_short_table *t, uint64_t hash)
 {
@@ -20,11 +21,21 @@ static const struct sn_cache_form *form_of(const struct sn_cache *c, uint16_t nu
 	return (uint16_t)(number - c->first_form) < c->n_forms ? &c->forms[number] : NULL;
 }
 
-bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *found, struct sn_cache_entry *e)
+/* Whether the other session is there as it was when it was named. */
+static bool is_there(const struct sn_cache_short *found)
+{
+	const struct sn_entry *e = found->other;
+
+	return e->live && e->generation == found->others && !sn_entry_bundled(e);
+}
+
+/* own: which of the decision's sessions the one is. */
+static inline bool expand(const struct sn_cache *c, const struct sn_cache_short *found,
+			  const struct sn_entry *other, uint32_t own, struct sn_cache_entry *e)
 {
 	const struct sn_cache_form *form = found->form;
 	const struct sn_session *s = found->session;
-	bool back = form->flags & SN_CACHE_RETURN0;
+	bool back = form->flags >> own & SN_CACHE_RETURN0;
 	uint32_t was = back ? s->outside_addr : s->inside_addr, is = back ? s->inside_addr : s->outside_addr;
 	uint16_t port = back ? s->outside_port : s->inside_port,
 		 now = back ? s->inside_port : s->outside_port;
@@ -48,12 +59,21 @@ bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *foun
 	e->neigh = form->neigh;
 	e->vlan = SN_CACHE_KEEP_VLAN;
 	e->path = form->path;
-	e->shard = s->entry.shard;
+	e->shard = own ? other->shard : s->entry.shard;
 	e->min_ttl = form->min_ttl;
 	e->dscp = SN_CACHE_KEEP_DSCP;
 	e->flags = form->flags;
-	e->sessions[0] = sn_cache_entry_word(&s->entry);
+	e->sessions[own] = sn_cache_entry_word(&s->entry);
+	if (other)
+		e->sessions[1 - own] = sn_cache_entry_word(other);
 	return true;
+}
+
+bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *found, struct sn_cache_entry *e)
+{
+	if (likely(found->form->kind == SN_CACHE_ALONE))
+		return expand(c, found, NULL, 0, e);
+	return is_there(found) && expand(c, found, found->other, found->form->kind == SN_CACHE_SECOND, e);
 }
 
 /* Bit i: slot i has the tag's first 8 bits. */
@@ -78,23 +98,39 @@ static struct sn_cache_slot *slot_in(struct sn_cache_shorts *b, uint64_t hash, b
 	for (uint32_t ways = match(b, hash >> 56); ways; ways &= ways - 1) {
 		struct sn_cache_slot *slot = &b->slots[__builtin_ctz(ways)];
 
-		if (slot->tag == (hash >> 54 & 3) && slot->guest == guest)
+		if (slot->tag == (hash >> 54 & 3) && slot->guest == guest && !slot->other)
 			return slot;
 	}
 	return NULL;
 }
 
-static struct sn_cache_slot *empty_in(const struct sn_cache *c, struct sn_cache_shorts *b)
+static bool is_empty(const struct sn_cache *c, const struct sn_cache_slot *slot)
 {
-	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++)
-		if (!form_of(c, b->slots[i].form))
-			return &b->slots[i];
+	return !form_of(c, slot->form);
+}
+
+/* Room for a slot, or for two in a row. */
+static struct sn_cache_slot *empty_in(const struct sn_cache *c, struct sn_cache_shorts *b, bool two)
+{
+	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++) {
+		struct sn_cache_slot *slot = &b->slots[i];
+
+		if (!two && is_empty(c, slot))
+			return slot;
+		if (two && i % 2 == 0 && i / 2 < PAIRS && is_empty(c, slot) && is_empty(c, slot + 1))
+			return slot;
+	}
 	return NULL;
 }
 
 static struct sn_cache_shorts *beside(struct sn_cache_shorts *b)
 {
 	return (struct sn_cache_shorts *)((uintptr_t)b ^ sizeof(*b));
+}
+
+static uintptr_t address_of(uint32_t high, struct sn_cache_slot slot)
+{
+	return (uintptr_t)high << HIGH_SHIFT | (uintptr_t)slot.line << LINE_SHIFT;
 }
 
 /* The slot that may be a flow's; NULL: there is none. */
@@ -109,38 +145,71 @@ static const struct sn_cache_slot *find_in(const struct sn_cache *c, const struc
 	found->form = slot ? form_of(c, slot->form) : NULL;
 	if (!found->form)
 		return NULL;
-	found->session = (const struct sn_session *)(uintptr_t)(found->form->high << HIGH_SHIFT |
-								(uint64_t)slot->line << LINE_SHIFT);
+	found->session = (const struct sn_session *)address_of(found->form->high[0], *slot);
 	found->generation = slot->generation;
+	if (likely(found->form->kind == SN_CACHE_ALONE))
+		return slot;
+	if (!slot[1].other || slot[1].form != slot->form)
+		return NULL; /* another decision has its place */
+	found->other = (const struct sn_entry *)address_of(found->form->high[1], slot[1]);
+	found->others = slot[1].generation;
+	rte_prefetch0(found->other);
 	return slot;
 }
 
-/* Into a slot of the same tag, else an empty one, be it in the bucket beside; else one that is given up. */
-static void put(struct sn_cache *c, uint64_t hash, struct sn_cache_slot what)
+/* A slot gets other contents. */
+static void fill(struct sn_cache *c, struct sn_cache_shorts *b, struct sn_cache_slot *slot, uint64_t hash,
+		 struct sn_cache_slot what)
 {
-	struct sn_cache_shorts *own = shorts_of(&c->shorts, hash), *b = own;
-	struct sn_cache_slot *slot = slot_in(own, hash, false);
-
-	if (!slot)
-		slot = empty_in(c, own);
-	if (!slot) {
-		b = beside(own);
-		slot = slot_in(b, hash, true);
-	}
-	if (!slot)
-		slot = empty_in(c, b);
-	if (!slot) {
-		b = own;
-		slot = &own->slots[c->hand++ % SN_CACHE_SHORTS];
-	}
-	if (!form_of(c, slot->form) && ++c->shorts.used > (c->shorts.mask + 1) * CROWD)
+	if (is_empty(c, slot) && what.form && ++c->shorts.used > (c->shorts.mask + 1) * CROWD)
 		c->crowded = true;
 	beside(b)->away -= slot->guest;
+	beside(b)->away += what.guest;
 	what.tag = hash >> 54 & 3;
-	what.guest = b != own;
-	own->away += b != own;
 	*slot = what;
 	b->tags[slot - b->slots] = hash >> 56;
+}
+
+/* Whether a slot's place is one for as many slots as a decision has. */
+static bool is_place(const struct sn_cache_shorts *b, const struct sn_cache_slot *slot, bool two)
+{
+	uint32_t i = (uint32_t)(slot - b->slots);
+
+	return !two || (i % 2 == 0 && i / 2 < PAIRS);
+}
+
+/* Into the slot of the same tag, else an empty one, be it in the bucket beside; else one that is given up.
+ * The other of two, if there is one, goes behind it. */
+static void put(struct sn_cache *c, uint64_t hash, struct sn_cache_slot what,
+		const struct sn_cache_slot *other)
+{
+	struct sn_cache_shorts *own = shorts_of(&c->shorts, hash), *b = own;
+	struct sn_cache_slot *slot = slot_in(own, hash, false), *old = slot;
+	bool two = other != NULL;
+
+	if (!slot)
+		slot = empty_in(c, own, two);
+	if (!slot) {
+		b = beside(own);
+		slot = old = slot_in(b, hash, true);
+	}
+	if (old && !is_place(b, old, two)) {
+		fill(c, b, old, hash, (struct sn_cache_slot){.other = 1});
+		b = own;
+		slot = empty_in(c, own, two);
+	}
+	if (!slot) {
+		b = beside(own);
+		slot = empty_in(c, b, two);
+	}
+	if (!slot) {
+		b = own;
+		slot = &own->slots[two ? c->hand++ % PAIRS * 2 : c->hand++ % SN_CACHE_SHORTS];
+	}
+	what.guest = b != own;
+	fill(c, b, slot, hash, what);
+	if (two)
+		fill(c, b, slot + 1, hash, *other);
 }
 
 bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found)
@@ -154,7 +223,7 @@ bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_shor
 	slot = find_in(c, &c->before, hash, found);
 	if (!slot)
 		return false;
-	put(c, hash, *slot);
+	put(c, hash, *slot, found->form->kind == SN_CACHE_ALONE ? NULL : slot + 1);
 	return true;
 }
 
@@ -192,12 +261,32 @@ static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
 	return number;
 }
 
+/* The session of a decision that is not the one, and which of the two that is. */
+static const struct sn_entry *other_of(const struct sn_cache_entry *e, const struct sn_session *s,
+				       uint8_t *kind)
+{
+	*kind = SN_CACHE_ALONE;
+	if (!e->sessions[1])
+		return NULL;
+	*kind = sn_cache_entry_of(e->sessions[1]) == &s->entry ? SN_CACHE_SECOND : SN_CACHE_FIRST;
+	return sn_cache_entry_of(e->sessions[*kind == SN_CACHE_FIRST]);
+}
+
+static struct sn_cache_slot slot_of(uint16_t form, const struct sn_entry *e)
+{
+	return (struct sn_cache_slot){
+		.form = form, .line = (uintptr_t)e >> LINE_SHIFT, .generation = e->generation};
+}
+
+#define SHORT_FLAGS (SN_CACHE_RETURN0 | SN_CACHE_RETURN1 | SN_CACHE_OBSERVED) /* that a form may have */
+
 bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
 		    const struct sn_session *s)
 {
-	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move);
+	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move), kind;
+	const struct sn_entry *other = other_of(e, s, &kind);
 	struct sn_cache_form form = {
-		.high = (uintptr_t)s >> HIGH_SHIFT,
+		.high = {(uint32_t)((uintptr_t)s >> HIGH_SHIFT), (uint32_t)((uintptr_t)other >> HIGH_SHIFT)},
 		.signature = e->signature,
 		.owner = s->entry.owner,
 		.neigh = e->neigh,
@@ -206,12 +295,14 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 		.min_ttl = e->min_ttl,
 		.ttl_dec = ttl_dec,
 		.flags = e->flags,
+		.kind = kind,
 	};
-	struct sn_cache_short as = {&form, s, s->entry.generation};
+	struct sn_cache_short as = {&form, s, other, s->entry.generation, other ? other->generation : 0};
+	struct sn_cache_slot behind;
 	struct sn_cache_entry same;
 	uint16_t number;
 
-	if ((proto != SN_TCP && proto != SN_UDP) || e->flags & ~(SN_CACHE_RETURN0 | SN_CACHE_OBSERVED) ||
+	if ((proto != SN_TCP && proto != SN_UDP) || e->flags & ~SHORT_FLAGS ||
 	    !sn_cache_expand(c, &as, &same) || memcmp(&same, e, sizeof(same)) != 0)
 		return false;
 	if (!c->shorts.buckets) {
@@ -221,9 +312,11 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 	number = form_for(c, &form);
 	if (!number)
 		return false;
-	put(c, hash,
-	    (struct sn_cache_slot){
-		    .form = number, .line = (uintptr_t)s >> LINE_SHIFT, .generation = as.generation});
+	if (other) {
+		behind = slot_of(number, other);
+		behind.other = 1;
+	}
+	put(c, hash, slot_of(number, &s->entry), other ? &behind : NULL);
 	return true;
 }
 

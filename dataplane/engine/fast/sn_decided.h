@@ -128,8 +128,14 @@ static __rte_always_inline bool send_tagged(struct sn_known k, struct sn_pkt *p,
 
 #define LOOKS_AGAIN 64 /* packets */
 
-/* A decided packet that uses two sessions, which were not changed alike when it was decided. Now and then
- * that is looked at again. */
+/* Two sessions that a decision names were not changed alike when it was made, or it was to be a short one.
+ * Whether that is looked at again, as it is now and then. */
+static inline bool looks_again(const struct sn_fast *f, uint32_t i)
+{
+	return f->env.stats.cache_hits % LOOKS_AGAIN == 0 && sn_cache_has_room(&f->cache, f->found.hashes[i]);
+}
+
+/* A decided packet that uses two sessions. */
 static __rte_noinline bool forward_two(struct sn_fast *f, uint32_t i, const struct sn_cache_entry *e,
 				       uint64_t now)
 {
@@ -137,7 +143,7 @@ static __rte_noinline bool forward_two(struct sn_fast *f, uint32_t i, const stru
 	struct sn_view v = view_of_plain(f->env.burst.frames[i]);
 	struct sn_entry *s0, *s1;
 
-	if (unlikely(!holds(k, v, e, &s0, &s1)) || f->env.stats.cache_hits % LOOKS_AGAIN == 0)
+	if (unlikely(!holds(k, v, e, &s0, &s1)) || looks_again(f, i))
 		return false;
 	send_decided(k, v, e, s0, s1);
 	return true;
@@ -172,8 +178,7 @@ static __rte_noinline bool forward_observed(struct sn_fast *f, uint32_t i, const
 	uint8_t tcp_flags = v.proto == SN_TCP ? v.f[SN_PLAIN_TCP_FLAGS] : 0;
 	struct sn_entry *s0, *s1;
 
-	if (unlikely(!holds(k, v, e, &s0, &s1)) ||
-	    (e->sessions[1] && f->env.stats.cache_hits % LOOKS_AGAIN == 0))
+	if (unlikely(!holds(k, v, e, &s0, &s1)) || (e->sessions[1] && looks_again(f, i)))
 		return false;
 	send_decided(k, v, e, s0, s1);
 	observe(k, e, v.ip_len, tcp_flags);

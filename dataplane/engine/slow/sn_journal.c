@@ -131,14 +131,14 @@ static bool has_bundled(const struct sn_execution *x)
 	return false;
 }
 
-bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *uses)
+bool sn_journal_sessions(const struct sn_execution *x, bool roomy, struct sn_bundle_uses *uses)
 {
 	struct sn_entry *leader;
 
 	if (!sessions_of(x, true, uses))
 		return false;
 	leader = sn_bundle_leader(x->state, uses);
-	if (!leader && uses->n > 1 && !x->warm_up)
+	if (!leader && uses->n > (roomy ? 1 : 2) && !x->warm_up)
 		leader = sn_bundle_make(x->state, uses, x->now);
 	if (leader) {
 		for (uint32_t i = 0; i < uses->n; i++)

@@ -51,7 +51,7 @@ static void end(struct sn_session *s)
 static struct sn_cache_entry decision(struct world *w, const struct sn_session *s, uint16_t neigh)
 {
 	struct sn_cache_form form = {.neigh = neigh, .min_ttl = 1, .ttl_dec = 1, .flags = SN_CACHE_RETURN0};
-	struct sn_cache_short as = {&form, s, s->entry.generation};
+	struct sn_cache_short as = {&form, s, NULL, s->entry.generation, 0};
 	struct sn_cache_entry e;
 
 	assert_true(sn_cache_expand(&w->cache, &as, &e));
@@ -276,6 +276,123 @@ static void forms_outlive_no_flush(void **state)
 	}
 }
 
+/* ---- two sessions ---- */
+
+/* The same with another session on the way: behind the one, or before it. */
+static struct sn_cache_entry decision_of_two(struct world *w, const struct sn_session *s,
+					     const struct sn_session *other, bool before, uint16_t neigh)
+{
+	struct sn_cache_form form = {.neigh = neigh,
+				     .min_ttl = 1,
+				     .ttl_dec = 1,
+				     .flags = before ? SN_CACHE_RETURN1 : SN_CACHE_RETURN0,
+				     .kind = before ? SN_CACHE_SECOND : SN_CACHE_FIRST};
+	struct sn_cache_short as = {&form, s, &other->entry, s->entry.generation, other->entry.generation};
+	struct sn_cache_entry e;
+
+	assert_true(sn_cache_expand(&w->cache, &as, &e));
+	return e;
+}
+
+static void keep_two(struct world *w, const struct sn_session *s, const struct sn_session *other, bool before,
+		     uint16_t neigh, uint64_t hash)
+{
+	struct sn_cache_entry e = decision_of_two(w, s, other, before, neigh);
+
+	w->cache.turn = 0;
+	sn_cache_keep(&w->cache, &e, hash, s);
+}
+
+static void two_sessions_on_the_way_are_named_in_their_order(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *other = begin(w, 1, 0x0a000002);
+
+	for (uint32_t before = 0; before < 2; before++) {
+		struct sn_cache_short of;
+		struct sn_cache_entry e;
+
+		keep_two(w, s, other, before, 3, HASH);
+		assert_true(sn_cache_find_short(&w->cache, HASH, &of));
+		assert_true(sn_cache_expand(&w->cache, &of, &e));
+		assert_int_equal(e.neigh, 3);
+		assert_int_equal(rte_be_to_cpu_32(e.dst), s->inside_addr);
+		assert_ptr_equal(sn_cache_entry_of(e.sessions[before]), s);
+		assert_ptr_equal(sn_cache_entry_of(e.sessions[!before]), other);
+		assert_true(sn_cache_entry_same(e.sessions[!before], &other->entry));
+	}
+}
+
+static void a_decision_about_two_sessions_ends_with_either(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *other = begin(w, 1, 0x0a000002);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		keep_two(w, s, other, true, 3, HASH);
+		assert_int_equal(hop(w), 3);
+		end(i ? s : other);
+		assert_int_equal(hop(w), 0);
+		begin(w, i ? 0 : 1, 0x0a000001);
+		assert_int_equal(hop(w), 0);
+	}
+	keep_two(w, s, other, true, 3, HASH);
+	other->entry.leads = 1;
+	assert_int_equal(hop(w), 0);
+}
+
+/* The slot of the other session may be given up alone: then there is no decision. */
+static void decisions_of_one_and_of_two_sessions_take_each_others_places(void **state)
+{
+	enum { FLOWS = 4 * SN_CACHE_SHORTS, ROUNDS = 20000 };
+	struct world *w = *state;
+	uint32_t still = 0;
+
+	for (uint32_t i = 0; i < FLOWS; i++)
+		begin(w, i, 0x0a000001 + i);
+	begin(w, FLOWS, 0x0a0000ff);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		uint32_t i = dice(FLOWS), side = dice(2), check = dice(FLOWS);
+		uint64_t hash = beside(i) ^ (uint64_t)side << 16;
+		const struct sn_session *s = &w->lines[i], *was;
+		struct sn_cache_shorts *own = &w->cache.shorts.buckets[hash >> 16 & w->cache.shorts.mask],
+				       *other = (struct sn_cache_shorts *)((uintptr_t)own ^ sizeof(*own));
+
+		if (dice(2))
+			keep_two(w, s, &w->lines[FLOWS], dice(2), (uint16_t)(i + 1), hash);
+		else
+			keep(w, s, (uint16_t)(i + 1), hash);
+		assert_ptr_equal(found(w, hash), s);
+		was = found(w, beside(check) ^ (uint64_t)side << 16);
+		assert_true(!was || was == &w->lines[check]);
+		still += was != NULL;
+		assert_int_equal(own->away, guests(other));
+		assert_int_equal(other->away, guests(own));
+	}
+	assert_in_range(still, ROUNDS / 10, ROUNDS / 2);
+}
+
+/* Whether a flow's decision has one session or two is what was kept last. */
+static void a_flow_that_has_a_further_session_is_decided_about_by_both(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *other = begin(w, 1, 0x0a000002);
+
+	for (uint32_t i = 0; i < 2 * SN_CACHE_SHORTS; i++) /* no slot is free */
+		keep(w, begin(w, 10 + i, 0x0a000010 + i), 10, beside(i));
+	for (uint32_t round = 0; round < 100; round++) {
+		struct sn_cache_short of;
+
+		if (round % 2)
+			keep_two(w, s, other, round % 4 == 1, 3, HASH);
+		else
+			keep(w, s, 4, HASH);
+		assert_true(sn_cache_find_short(&w->cache, HASH, &of));
+		assert_int_equal(of.form->kind != SN_CACHE_ALONE, round % 2);
+		assert_int_equal(hop(w), round % 2 ? 3 : 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +410,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hundreds_of_next_hops_are_remembered_for_good, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(forms_outlive_no_flush, open_world, close_world),
+		cmocka_unit_test_setup_teardown(two_sessions_on_the_way_are_named_in_their_order, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(a_decision_about_two_sessions_ends_with_either, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(decisions_of_one_and_of_two_sessions_take_each_others_places,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_flow_that_has_a_further_session_is_decided_about_by_both,
+						open_world, close_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
