@@ -77,6 +77,7 @@ void sn_reset_foresee(struct sn_pkt *p)
 	p->tcp_flags = p->tcp_flags & SN_TCP_ACK ? SN_TCP_RST : SN_TCP_RST | SN_TCP_ACK;
 	p->ttl = RESET_TTL;
 	p->df = 1;
+	p->l4 = p->l3 + IP_LEN; /* without the options of the packet */
 	p->ip_len = IP_LEN + TCP_LEN;
 	p->next_hop = 0;
 }
