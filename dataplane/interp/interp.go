@@ -51,6 +51,7 @@ type Chain struct {
 	away     []onward // packets at stops
 	known    *Known
 	down     map[string]bool // nodes of stops
+	past     []arrival       // frames that go past functions
 }
 
 // link is a chain interface made ready.

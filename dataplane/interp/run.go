@@ -24,7 +24,17 @@ func registerOwn[E element.Element](of func(c *Chain, name string, e E) pass.Ele
 	pass.Register(func(c *pass.Chain, name string, e E) pass.Element { return of(c.Owner.(*Chain), name, e) })
 }
 
+// start runs a frame that arrives, and what goes past functions that are down.
 func (r *run) start(iface int, frame []byte) {
+	r.arrive(iface, frame)
+	for len(r.c.past) > 0 {
+		next := r.c.past[0]
+		r.c.past = r.c.past[1:]
+		r.arrive(next.link, next.frame)
+	}
+}
+
+func (r *run) arrive(iface int, frame []byte) {
 	l := &r.c.links[iface]
 	p, reason := l.enter(iface, frame)
 	if p == nil {

@@ -37,23 +37,17 @@ func (c *Chain) SetDown(node string, down bool) {
 }
 
 // Pass sends the packet out of its side. Whatever becomes of it, state that it made stays: the packet has left. If the function is down and watched,
-// the packet is dropped, or goes on as it is.
+// the packet is dropped, or goes on as if the function had given it back at once.
 func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
 	c := runOf(r).c
-	if c.down[n.Name] {
-		switch s.whenDown {
-		case element.StopUnwatched:
-		case element.StopClosed:
-			r.Discard(n, p, element.DownReason(n.Name))
-			return pass.Ended, false
-		case element.StopOpen:
-			r.Count(element.BypassCounter(n.Name), p)
-			r.Note("past the function, which is down")
-			return 1 - in, true
-		}
+	down := c.down[n.Name]
+	if down && s.whenDown == element.StopClosed {
+		r.Discard(n, p, element.DownReason(n.Name))
+		return pass.Ended, false
 	}
+	past := down && s.whenDown == element.StopOpen
 	by, back := s.links[in], s.links[1-in]
-	if l := &c.links[by]; len(p.IP) > l.mtu {
+	if l := &c.links[by]; len(p.IP) > l.mtu && !past {
 		// The sender is told of an MTU of the path. A wire is within the chain, and as wide as its interfaces are.
 		r.Discard(n, p, "too-big")
 		return pass.Ended, false
@@ -62,11 +56,24 @@ func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, boo
 	if !c.known.Notes(o.via) {
 		o.via = netip.Addr{} // that of a chain before
 	}
-	mac := c.number(o)
+	sent := frame(p, c.links[back].mac, c.number(o))
+	if past {
+		r.Note("past the function, which is down")
+		r.Step(n, -1, p)
+		r.Count(element.BypassCounter(n.Name), &pass.Packet{Size: len(sent)})
+		c.past = append(c.past, arrival{back, sent})
+		return pass.Ended, true
+	}
 	r.Note("to the function behind interface %s", c.links[by].name)
 	r.Step(n, -1, p)
-	r.Result.Out = append(r.Result.Out, pass.Out{Interface: by, Frame: frame(p, c.links[back].mac, mac), Tagged: true})
+	r.Result.Out = append(r.Result.Out, pass.Out{Interface: by, Frame: sent, Tagged: true})
 	return pass.Ended, true
+}
+
+// arrival is a frame that goes past a function which is down: it comes in by a link as if the function had sent it.
+type arrival struct {
+	link  int
+	frame []byte
 }
 
 // onward is all that the chain keeps of packets at a stop.

@@ -15,17 +15,24 @@ import (
 const wireBound = 150
 
 // wireRow is a chain with functions that someone else runs. Each gives back every frame at once and unchanged, so that what is measured is the
-// engine's: the frame leaves by a wire, comes back by the other one, and goes on.
+// engine's: the frame leaves by a wire, comes back by the other one, and goes on. Or it is down.
 type wireRow struct {
 	name    string
 	fns     functions
 	traffic traffic
 }
 
-// blackbox is a function on wires.
+// blackbox is a function on wires, which gives every frame back.
 func blackbox(name string) v1alpha1.Function {
 	b := &v1alpha1.Blackbox{Attachment: v1alpha1.BlackboxWire, Inside: v1alpha1.Name(name + "-in"), Outside: v1alpha1.Name(name + "-out")}
 	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Blackbox: b}}
+}
+
+// silent is one that is down, and that packets go past: sinter-bench gives no frame back if that is said of the function.
+func silent(name string) v1alpha1.Function {
+	f := blackbox(name)
+	f.Blackbox.WhenDown = v1alpha1.BlackboxOpen
+	return f
 }
 
 // wires are the interfaces by which packets leave for functions that someone else runs, and come back.
@@ -39,7 +46,8 @@ func wires(fns functions) []v1alpha1.Interface {
 	return out
 }
 
-// wireRows are chains with state and without, of few flows and of many, with one next hop before the wire and with many, and with wires in a row.
+// wireRows are chains with state and without, of few flows and of many, with one next hop before the wire and with many, with wires in a row, and
+// with functions that are down.
 func wireRows(data string) []wireRow {
 	const set = "acl1_713"
 	fw, ips := firewall("fw", rulesFile(data, set)), blackbox("ips")
@@ -52,6 +60,8 @@ func wireRows(data string) []wireRow {
 		{"acl1-713-ips-router-64k", functions{fw, ips, router("rt")}, accepted(data, set, 64_000)},
 		{"router-16-hops-ips-64k", functions{hops.router("rt", true), ips}, throughAll([]drawnTable{hops}, 64_000)},
 		{"acl1-713-ips-dpi-router-64k", functions{fw, ips, blackbox("dpi"), router("rt")}, accepted(data, set, 64_000)},
+		{"firewall-down-napt-10k", functions{statefulFirewall("fw"), silent("ips"), nat(10_000)}, mixed(10_000, frameSize)},
+		{"acl1-713-down-router-64k", functions{fw, silent("ips"), router("rt")}, accepted(data, set, 64_000)},
 	}
 }
 
@@ -120,6 +130,7 @@ and to go on where the chain was left. What a device and the function cost comes
 - *firewall-ips-napt*: a stateful firewall before the function, a NAPT behind it; *napt-ips*: nothing behind it.
 - *acl1-713-ips-router*: without state, a firewall of 713 rules before it, a router behind it; *ips-dpi*: two functions in a row.
 - *router-16-hops-ips*: a router of 3,000 routes before it, whose 16 next hops are noted in the frame.
+- *down*: the function is down, and ` + "`whenDown: Open`" + ` leads packets past it. Each wire is what that costs.
 
 Measured on %s.
 

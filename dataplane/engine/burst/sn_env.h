@@ -14,6 +14,7 @@
 #include "sn_counts.h"
 #include "sn_hooks.h"
 #include "sn_marks.h"
+#include "sn_past.h"
 #include "sn_plain.h"
 #include "sn_program.h"
 #include "sn_sample.h"
@@ -90,9 +91,12 @@ struct sn_env {
 	uint32_t number;	/* the worker's */
 	bool caching;		/* the program has state, and decisions may be kept */
 	bool taking;		/* a burst from other workers */
+	bool passing;		/* a burst that goes past functions: no port has received it */
 	/* Bit per interface: frames should come back by it from a function that is down. It changes between
 	 * two bursts. */
 	uint64_t down;
+	/* Bit per interface: frames that are sent by it may go past an open one of them. */
+	uint64_t past_wires;
 	struct sn_wires *wires; /* NULL: no function is watched */
 	struct sn_hooks hooks;
 	struct sn_devices devices;
@@ -101,6 +105,7 @@ struct sn_env {
 	struct sn_worker_stats stats;
 	struct sn_addresses addresses;
 	struct sn_burst burst;
+	struct sn_past past;
 	struct sn_events events; /* of a slow packet at work, for hooks.tell */
 };
 

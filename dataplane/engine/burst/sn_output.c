@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_output.h"
 
+#include "sn_past.h"
+
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason)
 {
@@ -20,6 +22,23 @@ void sn_output_bury(struct sn_env *env)
 	env->sending.n_dead = 0;
 }
 
+/* Takes frames that go past functions out of those that would be sent by a wire. How many are left, in their
+ * order. */
+static __rte_noinline uint32_t take_past(struct sn_env *env, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_stop *s = sn_past_stop(env, frames[i]);
+
+		if (!s)
+			frames[left++] = frames[i];
+		else if (!sn_past_put(env, frames[i], s))
+			sn_output_drop(env, frames[i], SN_REASON_TX_FULL);
+	}
+	return left;
+}
+
 static void flush(struct sn_env *env, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &env->sending.out[iface];
@@ -28,10 +47,15 @@ static void flush(struct sn_env *env, uint16_t iface)
 	uint32_t n = b->n;
 	uint16_t sent;
 
-	for (uint32_t i = 0; i < n; i++)
-		bytes += b->pkts[i]->pkt_len; /* what is sent is no longer ours */
 	b->n = 0;
 	env->sending.pending &= ~(1ull << iface);
+	if (unlikely(env->past_wires >> iface & 1)) {
+		n = take_past(env, b->pkts, n);
+		if (n == 0)
+			return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		bytes += b->pkts[i]->pkt_len; /* what is sent is no longer ours */
 	sent = env->sending.tx(env->sending.ctx, iface, b->pkts, n);
 	tx->packets += sent;
 	for (uint32_t i = sent; i < n; i++) {
@@ -45,7 +69,7 @@ void sn_output_queued(struct sn_env *env, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &env->sending.out[iface];
 
-	if (env->trace)
+	if (env->trace && !(env->past_wires >> iface & 1))
 		sn_trace_sent(env->trace, iface, b->pkts[b->n - 1]);
 	if (b->n == SN_BURST_MAX)
 		flush(env, iface);

@@ -7,9 +7,6 @@
 
 #include "sn_output.h"
 
-/* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
-#define PROBE_TYPE 0x88b6
-
 /* A frame of the least length: addresses, type, and which engine sent it to come back by which port. */
 enum {
 	AT_TYPE = 12,
@@ -55,7 +52,7 @@ static void write_probe(const struct sn_env *env, uint8_t f[PROBE_LEN], uint32_t
 {
 	memset(f, 0, PROBE_LEN);
 	sn_wires_address(env, back, 0, f);
-	sn_store16(f + AT_TYPE, PROBE_TYPE);
+	sn_store16(f + AT_TYPE, SN_PROBE_TYPE);
 	memcpy(f + AT_KEY, &env->wires->key, sizeof(env->wires->key));
 	sn_store16(f + AT_PORT, env->addresses.ports[back]);
 }
@@ -64,7 +61,7 @@ static bool is_probe(const struct sn_env *env, const struct rte_mbuf *m, uint32_
 {
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
 
-	return m->data_len >= AT_PORT + 2 && sn_load16(f + AT_TYPE) == PROBE_TYPE &&
+	return m->data_len >= AT_PORT + 2 && sn_load16(f + AT_TYPE) == SN_PROBE_TYPE &&
 	       !memcmp(f + AT_KEY, &env->wires->key, sizeof(env->wires->key)) &&
 	       sn_load16(f + AT_PORT) == env->addresses.ports[back];
 }
@@ -117,12 +114,16 @@ static void send_probes(struct sn_env *env, uint64_t now)
 void sn_wires_look(struct sn_env *env)
 {
 	env->down = 0;
+	env->past_wires = 0;
 	for (uint64_t left = env->program && env->wires ? env->program->probed : 0; left; left &= left - 1) {
 		uint32_t back = (uint32_t)__builtin_ctzll(left);
 		const struct sn_wire *wire = wire_of(env, back);
 
-		if (wire && atomic_load_explicit(&wire->down, memory_order_relaxed))
-			env->down |= 1ull << back;
+		if (!wire || !atomic_load_explicit(&wire->down, memory_order_relaxed))
+			continue;
+		env->down |= 1ull << back;
+		if (env->program->bypassed >> back & 1)
+			env->past_wires |= 1ull << env->program->interfaces[back].probed_from;
 	}
 }
 

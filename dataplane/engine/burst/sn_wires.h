@@ -15,6 +15,9 @@
 #include "sn_env.h"
 #include "sn_tag.h"
 
+/* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
+#define SN_PROBE_TYPE 0x88b6
+
 #define SN_PROBES_NS 10000000ull /* between two probes of a wire */
 /*
  * Lost in a row: it is down. What goes past an open function had better do so at once. What is for a closed

@@ -2,7 +2,6 @@
 /* stop: the packet leaves for a function outside of the program; in a segment it goes on when it comes
  * back. */
 
-#include "sn_dispatch.h"
 #include "sn_execution.h"
 
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
@@ -14,17 +13,6 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
 	return sn_execution_stop(x, p, op->value);
-}
-
-/* State behind the stop is foreseen when the packet comes back, unless it goes on at once. */
-static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
-{
-	const struct sn_stop *s = &look->program->stops[op->value];
-
-	(void)p;
-	if (unlikely(look->down >> s->back & 1) && s->when_down == SN_DOWN_BYPASS)
-		return sn_to_segment(s->segment);
-	return sn_done();
 }
 
 static bool simplify(struct sn_class *c, const struct sn_op *op)
@@ -45,7 +33,6 @@ static const struct sn_operation stop = {
 	.wire = SINTER__PROGRAM__V1__LEG__OUTCOME_STOP,
 	.decode_outcome = decode,
 	.execute = execute,
-	.predict = predict,
 	.simplify = simplify,
 	.leads = leads,
 };

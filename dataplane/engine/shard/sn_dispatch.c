@@ -61,13 +61,11 @@ static uint32_t follow(struct sn_look *look, struct sn_pkt *p, uint32_t segment,
 	return v.kind == SN_VERDICT_HAND_OVER ? v.value : SN_PKT_NO_SHARD;
 }
 
-uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state, uint64_t down,
+uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,
 			   const struct sn_pkt *p, uint32_t segment, uint32_t class)
 {
-	struct sn_look look = {.program = program,
-			       .state = state,
-			       .down = down,
-			       .steps = program->longest_way + SN_COPIES_MAX};
+	struct sn_look look = {
+		.program = program, .state = state, .steps = program->longest_way + SN_COPIES_MAX};
 	struct sn_pkt copy;
 
 	if (likely(class != SN_TABLE_NONE)) {

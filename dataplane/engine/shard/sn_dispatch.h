@@ -18,13 +18,12 @@
 struct sn_look {
 	const struct sn_program *program;
 	const struct sn_state *state;
-	uint64_t down;	/* bit per interface: frames should come back by it from a function that is down */
 	uint32_t steps; /* classifications on all ways of the packet that are still looked at */
 };
 
 /* class is the packet's in the segment, SN_TABLE_NONE if it is not known. SN_PKT_NO_SHARD: it meets no state.
  */
-uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state, uint64_t down,
+uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,
 			   const struct sn_pkt *p, uint32_t segment, uint32_t class);
 
 #endif /* SN_DISPATCH_H */

@@ -164,31 +164,22 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	return sn_done();
 }
 
-/* The function is down. */
-static struct sn_verdict without(struct sn_execution *x, const struct sn_pkt *p, const struct sn_stop *s)
-{
-	x->keep = false;
-	if (s->when_down == SN_DOWN_DROP)
-		return sn_drop(s->down);
-	sn_execution_count(x, s->down, p);
-	return sn_to_segment(s->segment);
-}
-
 struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop)
 {
 	const struct sn_stop *s = &x->program->stops[stop];
 	uint32_t continuation = sn_continuation_of(x->program, stop, p->next_hop, p->iface);
 	struct sn_slow *slow = x->slow;
+	bool down = slow->env->down >> s->back & 1 && s->when_down;
 	struct sn_neigh *n;
 
 	/* Its continuation would be the running program's. */
 	if (x->warm_up)
 		return sn_done();
-	if (unlikely(slow->env->down >> s->back & 1) && s->when_down)
-		return without(x, p, s);
+	if (unlikely(down && s->when_down == SN_DOWN_DROP))
+		return sn_drop(s->down);
 	/* Also with DF: a wire is within the chain, and its MTU is none of the path that the sender would
-	 * learn. */
-	if (p->ip_len > x->program->interfaces[s->out].mtu)
+	 * learn. What goes past the function (sn_past.h) does not take the wire. */
+	if (!down && p->ip_len > x->program->interfaces[s->out].mtu)
 		return sn_drop(SN_REASON_TOO_BIG);
 	sn_journal_commit(x);
 	n = sn_neigh_of_stop(slow->neighbors, stop, continuation);

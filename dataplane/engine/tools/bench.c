@@ -6,7 +6,8 @@
  * Packets come from EAL's first port and leave by its second (or the first, if there
  * is one only): net_pcap with infinite_rx=1 replays a file without end. A burst's time
  * runs from receive to send, both included; only full bursts count. What a program sends
- * by a wire comes back by the other one at once, within that time.
+ * by a wire comes back by the other one at once, within that time; or never, if the program says what becomes
+ * of packets while the function there is down: then it is.
  */
 #include "bench.h"
 
@@ -28,6 +29,7 @@
 #include "sn_log.h"
 #include "sn_quiet.h"
 #include "sn_thread.h"
+#include "sn_wires.h"
 
 #define SN_UNIQUE_PORT_FIRST 1024
 #define SN_UNIQUE_PORTS	     (65536 - SN_UNIQUE_PORT_FIRST)
@@ -120,17 +122,6 @@ static int parse_flags(int argc, char **argv, struct options *options, struct sn
 	return rc;
 }
 
-static uint16_t hold(struct mailbox *mailbox, uint8_t back, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct held *held = &mailbox->held[back];
-	uint16_t taken = RTE_MIN(n, SN_BENCH_HANDED - held->n);
-
-	memcpy(held->pkts + held->n, pkts, taken * sizeof(*pkts));
-	held->n += taken;
-	mailbox->holding |= 1ull << back;
-	return taken;
-}
-
 /* But for wires, there is one way on, whatever the interface. */
 static uint16_t hand_on(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
 {
@@ -138,7 +129,7 @@ static uint16_t hand_on(void *context, uint16_t iface, struct rte_mbuf **pkts, u
 	uint16_t taken;
 
 	if (mailbox->wires >> iface & 1)
-		return hold(mailbox, mailbox->back[iface], pkts, n);
+		return wires_take(mailbox, iface, pkts, n);
 	if (next == NULL) {
 		taken = rte_eth_tx_burst(mailbox->bench->tx_port, 0, pkts, n);
 		mailbox->bench->sent += taken;
@@ -181,12 +172,8 @@ static int open_mailbox(struct mailbox *mailbox, const char *path, const char *e
 	while (entry != NULL && strcmp(mailbox->plan->program->interfaces[mailbox->entry].name, entry) != 0)
 		if (++mailbox->entry == mailbox->plan->program->n_interfaces)
 			return sn_fail(err, "%s: the program has no interface %s", path, entry);
-	for (uint32_t i = 0; i < mailbox->plan->program->n_stops; i++) {
-		const struct sn_stop *stop = &mailbox->plan->program->stops[i];
-
-		mailbox->wires |= 1ull << stop->out;
-		mailbox->back[stop->out] = (uint8_t)stop->back;
-	}
+	if (wires_find(mailbox, err) != 0)
+		return -1;
 	interface = &mailbox->plan->program->interfaces[mailbox->entry];
 	memcpy(mailbox->mac, interface->has_mac ? interface->mac : mailbox->plan->macs[mailbox->entry],
 	       sizeof(mailbox->mac));
@@ -205,13 +192,16 @@ static int open_worker(struct mailbox *mailbox, struct sn_error *err)
 		.state = mailbox->state,
 		.tx = hand_on,
 		.tx_ctx = mailbox,
+		.wires = mailbox->silent,
 	};
 
 	mailbox->worker = sn_worker_create(&config, err);
 	if (mailbox->worker == NULL)
 		return -1;
-	for (uint32_t i = 0; i < mailbox->plan->program->n_interfaces; i++)
+	for (uint32_t i = 0; i < mailbox->plan->program->n_interfaces; i++) {
 		sn_worker_set_mac(mailbox->worker, (uint16_t)i, mailbox->plan->macs[i]);
+		sn_worker_set_port(mailbox->worker, (uint16_t)i, (uint16_t)i);
+	}
 	sn_worker_set_program(mailbox->worker, mailbox->plan->program, mailbox->plan->counts[0]);
 	return 0;
 }
@@ -249,6 +239,7 @@ static void close_line(struct bench *bench)
 		}
 		if (mailbox->state != NULL)
 			sn_state_free(mailbox->state);
+		sn_wires_free(mailbox->silent);
 		sn_plan_free(mailbox->plan);
 	}
 }
@@ -324,20 +315,6 @@ static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
 		*sum = fixed_checksum(*sum, before, *port);
 }
 
-/* Run what left by wires, until nothing does. */
-static void run_held(struct mailbox *mailbox, uint64_t now)
-{
-	while (mailbox->holding) {
-		uint16_t back = (uint16_t)__builtin_ctzll(mailbox->holding), n = mailbox->held[back].n;
-		struct rte_mbuf *pkts[SN_BENCH_HANDED];
-
-		mailbox->holding &= mailbox->holding - 1;
-		mailbox->held[back].n = 0;
-		memcpy(pkts, mailbox->held[back].pkts, n * sizeof(*pkts));
-		sn_worker_burst(mailbox->worker, back, pkts, n, now);
-	}
-}
-
 /* Run what the mailbox before handed over; packets that it did not address to us are readdressed. */
 static void run_mailbox(struct mailbox *mailbox, uint64_t now)
 {
@@ -348,7 +325,7 @@ static void run_mailbox(struct mailbox *mailbox, uint64_t now)
 		memcpy(rte_pktmbuf_mtod(mailbox->pkts[i], uint8_t *), mailbox->mac, sizeof(mailbox->mac));
 	if (n > 0)
 		sn_worker_burst(mailbox->worker, mailbox->entry, mailbox->pkts, n, now);
-	run_held(mailbox, now);
+	wires_return(mailbox, now);
 }
 
 static void tick(struct bench *bench)
@@ -380,7 +357,7 @@ static void run_round(struct bench *bench, bool measured)
 	stats->stage_cycles[SN_STAGE_RECEIVE] += received - start;
 	if (n > 0)
 		sn_worker_burst(first->worker, first->entry, first->pkts, n, now);
-	run_held(first, now);
+	wires_return(first, now);
 	for (unsigned int i = 1; i < bench->options->n_programs; i++)
 		run_mailbox(&bench->mailboxes[i], now);
 	if (measured && n == SN_BENCH_BURST)

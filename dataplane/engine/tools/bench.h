@@ -52,6 +52,7 @@ struct mailbox {
 	uint64_t holding;	     /* bit per interface by which frames are to come back */
 	uint8_t back[SN_IFACES_MAX]; /* by wire: by which a frame comes back that left by it */
 	struct held held[SN_IFACES_MAX];
+	struct sn_wires *silent; /* the functions on the wires get probes, and are down; NULL: they are up */
 };
 
 struct bench {
@@ -66,6 +67,15 @@ struct bench {
 	uint32_t *samples; /* cycles of each full burst */
 	size_t n_samples;
 };
+
+/* The functions on the wires of a program, before its worker is made. */
+int wires_find(struct mailbox *mailbox, struct sn_error *err);
+
+/* Frames leave by a wire. How many its function took. */
+uint16_t wires_take(struct mailbox *mailbox, uint16_t iface, struct rte_mbuf **pkts, uint16_t n);
+
+/* Runs what left by wires, until nothing does. */
+void wires_return(struct mailbox *mailbox, uint64_t now);
 
 /* For qsort(). */
 int bench_compare(const void *a, const void *b);

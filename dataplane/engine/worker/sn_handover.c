@@ -78,11 +78,11 @@ static uint32_t shard_of(struct sn_worker *w, uint32_t i, uint32_t segment)
 	struct sn_flow flow;
 
 	if (!sn_burst_plain(&w->fast.env.burst, i) || class == SN_TABLE_NONE)
-		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state, w->fast.env.down,
+		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state,
 					 sn_burst_pkt(&w->fast.env.burst, i), segment, class);
 	c = &w->fast.env.program->classes[w->fast.env.program->segments[segment].first_class + class];
 	if (c->way != SN_WAY_FORWARD)
-		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state, w->fast.env.down,
+		return sn_dispatch_shard(w->fast.env.program, w->fast.env.state,
 					 sn_burst_pkt(&w->fast.env.burst, i), segment, class);
 	flow = sn_flow_of_plain(rte_pktmbuf_mtod(w->fast.env.burst.frames[i], const uint8_t *));
 	return sn_state_kinds[c->kind]->shard_of(w->fast.env.state, c->state_run, &flow);

@@ -29,4 +29,11 @@ struct sn_worker {
 	struct sn_continuation ons[SN_BURST_MAX]; /* of a burst that came by a wire */
 } __rte_cache_aligned;
 
+/* A burst by the program: of at most SN_BURST_MAX frames that came by an interface, … */
+void sn_worker_run(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now);
+
+/* … or that go on in one segment, each by its continuation in w->ons. */
+void sn_worker_run_returned(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n,
+			    uint64_t now);
+
 #endif /* SN_WORKER_PRIVATE_H */

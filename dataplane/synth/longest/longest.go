@@ -81,10 +81,6 @@ func (l *wayLengths) after(s uint32, answers int) []uint32 {
 				for _, to := range program.LeadsTo(leg) {
 					add(to, answers)
 				}
-			case *programpb.Leg_Stop: // it begins another way when it comes back, if it leaves
-				if _, on := o.Stop.Down.(*programpb.Stop_Bypass); on {
-					add(o.Stop.Segment, answers)
-				}
 			case *programpb.Leg_StateReturn:
 				for _, r := range l.p.Runs {
 					if r.Table == o.StateReturn {

@@ -37,6 +37,7 @@ type Model struct {
 	Subscribers []interp.Told // new for the present frame
 	made        []*binding    // for the present frame, whatever became of it
 	away        []onward      // packets at stops
+	past        []arrival     // frames that go past functions
 	// Down tells of the stop behind an interface whether it is down; nil: none is.
 	Down func(out int) bool
 	undo []func() // takes back what was done to state
@@ -89,7 +90,18 @@ func (s *Shot) Tag(t packets.Tag) {
 
 // Process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *Model) Process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.made, m.Subscribers, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, nil, nil, m.visits[:0]
+	m.now, m.result, m.made, m.Subscribers, m.visits = now, interp.Result{}, nil, nil, m.visits[:0]
+	m.arrive(iface, frame)
+	for len(m.past) > 0 {
+		next := m.past[0]
+		m.past = m.past[1:]
+		m.arrive(next.iface, next.frame)
+	}
+	return m.result
+}
+
+func (m *Model) arrive(iface int, frame []byte) {
+	m.undo, m.returned = nil, nil
 	v, _ := packets.Parse(frame)
 	s, first := &Shot{Entry: iface}, m.p.GetInterfaces()[iface].GetSegment()
 	if o, ok := m.cameBack(iface, frame); ok {
@@ -103,7 +115,6 @@ func (m *Model) Process(now time.Duration, iface int, frame []byte) interp.Resul
 	total := int(binary.BigEndian.Uint16(frame[at+2:]))
 	s.before, s.IP, s.padding = frame[at:at+total], bytes.Clone(frame[at:at+total]), frame[at+total:]
 	m.segment(s, first)
-	return m.result
 }
 
 func (m *Model) drop(reason string) (left bool) {

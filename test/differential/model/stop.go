@@ -15,21 +15,28 @@ type onward struct {
 	segment, hop uint32
 }
 
+// arrival is a frame that comes in by an interface.
+type arrival struct {
+	iface int
+	frame []byte
+}
+
 // mark begins the source addresses of the model's frames on their way to stops. Then comes a place in Model.away.
 var mark = []byte{2, 0x4d, 0x4d}
 
 // stop sends a packet out to a function outside of the program.
 func (m *Model) stop(s *Shot, to *programpb.Stop) (left bool) {
+	past := false
 	if m.Down != nil && m.Down(int(to.GetOut())) {
 		switch d := to.GetDown().(type) {
 		case *programpb.Stop_Drop:
 			return m.drop(m.p.GetReasons()[d.Drop])
 		case *programpb.Stop_Bypass:
-			return m.segment(s, to.GetSegment())
+			past = true
 		}
 	}
 	ip := s.seal()
-	if len(ip) > int(m.p.GetInterfaces()[to.GetOut()].GetMtu()) {
+	if !past && len(ip) > int(m.p.GetInterfaces()[to.GetOut()].GetMtu()) {
 		return m.drop("too-big")
 	}
 	o := onward{int(to.GetBack()), s.Entry, to.GetSegment(), s.hop}
@@ -46,6 +53,10 @@ func (m *Model) stop(s *Shot, to *programpb.Stop) (left bool) {
 		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
 	}
 	frame := packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)
+	if past {
+		m.past = append(m.past, arrival{o.back, frame})
+		return true
+	}
 	m.result.Out = append(m.result.Out, interp.Out{Interface: int(to.GetOut()), Frame: frame})
 	return true
 }

@@ -23,7 +23,7 @@ struct buffer {
 	uint8_t data[RTE_PKTMBUF_HEADROOM + FRAME_MAX] __attribute__((aligned(64)));
 };
 
-/* Of all protocols, with and without options, whole and in fragments. */
+/* Any protocol, with and without options, whole and in fragments. */
 static struct packet any_packet(void)
 {
 	static const uint8_t protocols[] = {SN_TCP, SN_TCP, SN_UDP, SN_ICMP, 50, 47};

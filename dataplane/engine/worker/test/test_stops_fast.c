@@ -174,6 +174,7 @@ static void a_known_flow_goes_past_an_open_function_that_is_down(void **state)
 	static char *counter = (char *)"ips/bypassed";
 	struct packet out = outward(SN_UDP, 5000);
 	struct fixture *f = *state;
+	uint64_t known;
 
 	f->msg->n_counters = 1;
 	f->msg->counters = &counter;
@@ -182,12 +183,15 @@ static void a_known_flow_goes_past_an_open_function_that_is_down(void **state)
 	for (uint32_t i = 0; i < ENOUGH; i++)
 		round_trip(f);
 	probe(f, SN_PROBES_LOST_OPEN + 1, false);
+	known = hits(f);
 	for (uint32_t i = 0; i < 3; i++) {
 		send_packet(f, &out);
 		assert_memory_equal(assert_sent(f, 1), other_mac, 6);
 	}
+	assert_int_equal(hits(f), known + 6); /* its decisions are those of before, … */
 	probe(f, SN_PROBES_BACK + 1, true);
 	assert_memory_equal(round_trip(f), other_mac, 6);
+	assert_int_equal(hits(f), known + 8); /* … and hold afterwards */
 }
 
 /* ---- many continuations ---- */
