@@ -32,7 +32,7 @@ static __rte_noinline bool forward_to_stop(struct sn_fast *f, uint32_t i, struct
 	if ((uint32_t)a->key != SN_NO_INDEX)
 		place = (uint32_t)a->key;
 	number = sn_continuation_number(k.program, a->net, place, entry);
-	if (n->key != sn_neigh_stop_key(iface_of(a), number)) {
+	if (n->key != sn_neigh_stop_key(iface_of(a), k.program->nonce, number)) {
 		n = sn_neigh_of_stop(&f->neighbors, a->net, number);
 		if (!n)
 			return false;

@@ -8,14 +8,15 @@
  *
  * The cache's keys hold atoms of values (see sn_classifier.h); the packet of a warm-up has a typical value
  * of each. Where the new program tells the atom's values apart, packets with the others are decided as they
- * come.
+ * come. Those of packets that come back from a stop go by the number that the new program has for theirs.
  */
 
 #include "sn_classes.h"
 #include "sn_fast.h"
+#include "sn_tag.h"
 
 #define BUCKETS_PER_STEP 256 /* looked into */
-#define FLOWS_PER_STEP	 16
+#define FLOWS_PER_STEP	 16  /* 32 at most */
 
 static bool same_neighbors(const struct sn_interface *a, const struct sn_interface *b)
 {
@@ -50,16 +51,57 @@ static bool is_use(const struct sn_fast *f, const struct sn_program *next)
 	return f->env.caching && next->stateful && next->cacheable && same_interfaces(f->env.program, next);
 }
 
-/* A packet that the entry's decision is for. */
-static void packet_of(const struct sn_fast *f, const struct sn_cache_entry *e, struct sn_pkt *p)
+/* A packet, and where the program to come takes it up. */
+struct ahead {
+	struct sn_pkt pkt;
+	uint32_t segment;
+	uint32_t ingress; /* of its cache key */
+};
+
+/* Where packets of an entry that came back from a stop go on. False: the program to come has no use for them,
+ * or no number that a key can have. */
+static bool find_on(const struct sn_fast *f, const struct sn_cache_entry *e, struct sn_continuation *on)
+{
+	uint32_t number = sn_cache_ingress(e->ports_key) - SN_CACHE_CONTINUATIONS;
+	const struct sn_program *now = f->env.program;
+	uint8_t mac[6];
+
+	sn_tag_write(mac, (struct sn_tag){.nonce = now->nonce, .continuation = number});
+	return sn_continuation_find(f->warm_up.program, sn_continuation_stop(now, number)->back, mac, on) &&
+	       on->number < SN_CACHE_CONTINUATIONS_MAX;
+}
+
+/* Where the packet of an entry enters the program to come. False: nowhere. */
+static bool enter(const struct sn_fast *f, const struct sn_cache_entry *e, struct ahead *a)
+{
+	uint32_t ingress = sn_cache_ingress(e->ports_key);
+	struct sn_continuation on;
+
+	if (likely(ingress < SN_CACHE_CONTINUATIONS)) {
+		a->pkt.iface = (uint8_t)ingress;
+		a->ingress = ingress;
+		a->segment = f->warm_up.program->interfaces[ingress].segment;
+		return true;
+	}
+	if (!find_on(f, e, &on))
+		return false;
+	a->pkt.iface = on.entry;
+	a->pkt.next_hop = on.next_hop;
+	a->ingress = SN_CACHE_CONTINUATIONS + on.number;
+	a->segment = on.segment;
+	return true;
+}
+
+/* A packet that the entry's decision is for. False: there will be none. */
+static bool packet_of(const struct sn_fast *f, const struct sn_cache_entry *e, struct ahead *a)
 {
 	const struct sn_typical *typical = &f->env.program->atoms->typical;
+	struct sn_pkt *p = &a->pkt;
 	uint32_t signature = e->signature;
 	uint16_t sport = e->ports_key >> 48;
 
 	memset(p, 0, sizeof(*p));
 	p->proto = e->ports_key >> 24;
-	p->iface = (uint8_t)sn_cache_ingress(e->ports_key);
 	p->src = p->src0 = e->addresses >> 32;
 	p->dst = p->dst0 = (uint32_t)e->addresses;
 	p->dport0 = e->ports_key >> 32;
@@ -86,6 +128,7 @@ static void packet_of(const struct sn_fast *f, const struct sn_cache_entry *e, s
 	default:
 		p->sport0 = sport;
 	}
+	return enter(f, e, a);
 }
 
 /* The worker with the next program, its counters and its cache; and back. */
@@ -104,12 +147,9 @@ static void change_places(struct sn_fast *f)
 	r->cache = cache;
 }
 
-/* Flows that ended, or went to another worker, need no decision. Those that come back from a stop get theirs
- * as they come: the program to come numbers its continuations another way. */
+/* Flows that ended, or went to another worker, need no decision. */
 static bool is_live(const struct sn_fast *f, const struct sn_cache_entry *e, uint64_t now)
 {
-	if (sn_cache_ingress(e->ports_key) >= SN_CACHE_CONTINUATIONS)
-		return false;
 	if (e->shard != SN_PKT_NO_SHARD && !f->env.partition->owned[e->shard])
 		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
@@ -131,7 +171,7 @@ static bool is_empty(const struct sn_cache *c, uint32_t bucket)
 }
 
 /* Packets of some more flows. */
-static uint32_t gather(struct sn_fast *f, struct sn_pkt *pkts, uint64_t now)
+static uint32_t gather(struct sn_fast *f, struct ahead *ahead, uint64_t now)
 {
 	const struct sn_cache *c = &f->cache;
 	struct sn_warm_up *r = &f->warm_up;
@@ -147,23 +187,25 @@ static uint32_t gather(struct sn_fast *f, struct sn_pkt *pkts, uint64_t now)
 			if (tags[way] && entries[way].sessions[0])
 				rte_prefetch0(sn_cache_entry_of(entries[way].sessions[0]));
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
-			if (tags[way] && is_live(f, &entries[way], now))
-				packet_of(f, &entries[way], &pkts[n++]);
+			n += tags[way] && is_live(f, &entries[way], now) &&
+			     packet_of(f, &entries[way], &ahead[n]);
 	}
 	return n;
 }
 
-/* The first n packets of the burst, which came in by one interface, by the program that runs, which is the
- * one to come.
- */
+/* The packet becomes the burst's i-th one. */
+static void take_up(struct sn_fast *f, const struct ahead *a, uint32_t i)
+{
+	f->env.burst.pkts[i] = a->pkt;
+	f->found.hashes[i] = sn_cache_key_of(&f->cache, f->env.program->atoms, &f->env.burst.pkts[i],
+					     a->ingress, &f->found.keys[i]);
+	sn_cache_prefetch_tags(&f->cache, f->found.hashes[i]);
+}
+
+/* The first n packets of the burst, in one segment of the program that runs, which is the one to come. */
 static void warm_up(struct sn_fast *f, uint32_t segment, uint32_t n, uint64_t now)
 {
 	f->env.burst.plain = f->env.burst.fragments = f->env.burst.known = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		f->found.hashes[i] = sn_cache_key_of(&f->cache, f->env.program->atoms, &f->env.burst.pkts[i],
-						     f->env.burst.pkts[i].iface, &f->found.keys[i]);
-		sn_cache_prefetch_tags(&f->cache, f->found.hashes[i]);
-	}
 	sn_classes_find(&f->env, &f->env.program->segments[segment], n);
 	sn_classes_prefetch_state(&f->env, &f->env.program->segments[segment], n);
 	for (uint32_t i = 0; i < n; i++)
@@ -173,17 +215,20 @@ static void warm_up(struct sn_fast *f, uint32_t segment, uint32_t n, uint64_t no
 				     &f->found.keys[i], f->found.hashes[i], now);
 }
 
-static void warm_up_all(struct sn_fast *f, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
+static void warm_up_all(struct sn_fast *f, const struct ahead *ahead, uint32_t n, uint64_t now)
 {
+	uint32_t left = UINT32_MAX >> (32 - n); /* bit per packet */
+
 	change_places(f);
-	for (uint32_t iface = 0; iface < f->env.program->n_interfaces; iface++) {
-		uint32_t k = 0;
+	while (left) {
+		uint32_t segment = ahead[__builtin_ctz(left)].segment, k = 0;
 
 		for (uint32_t i = 0; i < n; i++)
-			if (pkts[i].iface == iface)
-				f->env.burst.pkts[k++] = pkts[i];
-		if (k > 0)
-			warm_up(f, f->env.program->interfaces[iface].segment, k, now);
+			if (left >> i & 1 && ahead[i].segment == segment) {
+				take_up(f, &ahead[i], k++);
+				left &= ~(1u << i);
+			}
+		warm_up(f, segment, k, now);
 	}
 	change_places(f);
 }
@@ -192,7 +237,7 @@ bool sn_warm_up_step(struct sn_fast *f, const struct sn_program *program, struct
 		     uint64_t now)
 {
 	struct sn_warm_up *r = &f->warm_up;
-	struct sn_pkt pkts[FLOWS_PER_STEP];
+	struct ahead ahead[FLOWS_PER_STEP];
 	uint32_t n;
 
 	if (r->program != program) {
@@ -202,12 +247,13 @@ bool sn_warm_up_step(struct sn_fast *f, const struct sn_program *program, struct
 		r->counts = counts;
 		r->bucket = 0;
 		sn_cache_flush(&r->cache);
+		sn_neigh_forget_ahead(&f->neighbors);
 	}
 	if (!sn_cache_prepare(&r->cache))
 		return false;
-	n = gather(f, pkts, now);
+	n = gather(f, ahead, now);
 	if (n > 0)
-		warm_up_all(f, pkts, n, now);
+		warm_up_all(f, ahead, n, now);
 	return r->bucket == f->cache.mask + 1;
 }
 

@@ -14,6 +14,7 @@
 
 #include <rte_mbuf.h>
 
+#include "sn_tag.h"
 #include "sn_wait.h"
 
 struct sn_env;
@@ -118,12 +119,14 @@ static inline uint64_t sn_neigh_key(uint8_t iface, uint16_t vlan, uint32_t addre
 	return (uint64_t)iface << 48 | (uint64_t)vlan << 32 | address;
 }
 
-/* That of packets that leave by an interface for a stop. */
 #define SN_NEIGH_STOP 0x8000 /* no VLAN */
 
-static inline uint64_t sn_neigh_stop_key(uint32_t out, uint32_t continuation)
+/* That of packets that leave by an interface for a stop of the program with a nonce. It fits, but for its
+ * first bit, beside the number in what is else the address. */
+static inline uint64_t sn_neigh_stop_key(uint32_t out, uint16_t nonce, uint32_t continuation)
 {
-	return sn_neigh_key((uint8_t)out, SN_NEIGH_STOP, continuation);
+	return sn_neigh_key((uint8_t)out, SN_NEIGH_STOP | nonce >> 15,
+			    (uint32_t)nonce << SN_CONTINUATION_BITS | continuation);
 }
 
 static inline uint32_t sn_neigh_address(const struct sn_neigh *n)
@@ -152,7 +155,18 @@ static inline struct sn_neigh *sn_neigh_find(const struct sn_neigh_table *t, uin
 
 static inline bool sn_neigh_is_stop(const struct sn_neigh *n)
 {
-	return n->key && sn_neigh_vlan(n) == SN_NEIGH_STOP;
+	return n->key && sn_neigh_vlan(n) & SN_NEIGH_STOP;
+}
+
+/* The nonce of the program that a stop's entry is of, and the number by which packets go on. */
+static inline uint16_t sn_neigh_nonce(const struct sn_neigh *n)
+{
+	return (uint16_t)(n->key >> SN_CONTINUATION_BITS);
+}
+
+static inline uint32_t sn_neigh_continuation(const struct sn_neigh *n)
+{
+	return (uint32_t)n->key & (SN_CONTINUATIONS_MAX - 1);
 }
 
 static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
@@ -171,13 +185,17 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 		   uint64_t now);
 
 /*
- * The next hop of packets that leave for a stop, with their continuation's addresses: usable unless the
- * function is down. NULL: there is no room, as its interface has its share.
+ * The next hop of packets that leave for a stop of env->program, with their continuation's addresses: usable
+ * unless the function is down. That may be the program to come, which then has its entries when it is
+ * applied. NULL: there is no room, as its interface has its share.
  */
 struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint32_t continuation);
 
 /* Functions went down, or are up again: env->down has changed. */
 void sn_neigh_turn_stops(struct sn_neigh_table *t);
+
+/* A program to come will not: its entries go, and no decision names them. */
+void sn_neigh_forget_ahead(struct sn_neigh_table *t);
 
 /* A neighbour's address was heard of. to_us: it asks for one of ours, or answers us. False: nothing that
  * another worker would want to know, which may know more than this one. */

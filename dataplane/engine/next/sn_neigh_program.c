@@ -16,7 +16,7 @@ struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint3
 {
 	const struct sn_env *env = t->env;
 	const struct sn_stop *s = &env->program->stops[stop];
-	uint64_t key = sn_neigh_stop_key(s->out, continuation);
+	uint64_t key = sn_neigh_stop_key(s->out, env->program->nonce, continuation);
 	struct sn_neigh *n = sn_neigh_find(t, key);
 
 	/* Its entries never give way, so they are no more than its share. */
@@ -30,15 +30,39 @@ struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint3
 	return n;
 }
 
+/* Whether an entry is of a stop of the program that runs. */
+static bool is_own_stop(const struct sn_neigh_table *t, const struct sn_neigh *n)
+{
+	return sn_neigh_is_stop(n) && sn_neigh_nonce(n) == t->env->program->nonce;
+}
+
+/* The entry is as it is said to be now. */
+static void turn(const struct sn_neigh_table *t, struct sn_neigh *n)
+{
+	const struct sn_stop *s = sn_continuation_stop(t->env->program, sn_neigh_continuation(n));
+
+	n->state = state_of_stop(t->env, s);
+	sn_wires_address(t->env, s->back, sn_neigh_continuation(n), n->l2);
+}
+
 void sn_neigh_turn_stops(struct sn_neigh_table *t)
 {
-	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
-		struct sn_neigh *n = &t->entries[i];
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++)
+		if (is_own_stop(t, &t->entries[i]))
+			turn(t, &t->entries[i]);
+}
 
-		if (sn_neigh_is_stop(n))
-			n->state = state_of_stop(t->env,
-						 sn_continuation_stop(t->env->program, sn_neigh_address(n)));
-	}
+static void forget_stop(struct sn_neigh_table *t, struct sn_neigh *n)
+{
+	n->named = false;
+	sn_neigh_forget(t, n);
+}
+
+void sn_neigh_forget_ahead(struct sn_neigh_table *t)
+{
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++)
+		if (sn_neigh_is_stop(&t->entries[i]) && !is_own_stop(t, &t->entries[i]))
+			forget_stop(t, &t->entries[i]);
 }
 
 /* ---- programs ---- */
@@ -67,7 +91,7 @@ static bool stays(const struct sn_neigh_table *t, const struct sn_program *old, 
 	if (!p || !old || n->iface >= p->n_interfaces)
 		return false;
 	ifc = &p->interfaces[n->iface];
-	if (strcmp(ifc->name, old->interfaces[n->iface].name) != 0 || sn_neigh_is_stop(n))
+	if (strcmp(ifc->name, old->interfaces[n->iface].name) != 0)
 		return false;
 	if (n->state == SN_NEIGH_STATIC)
 		return is_configured(ifc, n);
@@ -90,21 +114,28 @@ static void configure(struct sn_neigh_table *t, uint8_t iface, const struct sn_s
 	sn_neigh_set_l2(t, n, from->mac);
 }
 
+/* The program's own were made ahead. Decisions that name those of the program before go with it. */
+static void apply_to_stop(struct sn_neigh_table *t, struct sn_neigh *n)
+{
+	if (t->env->program && is_own_stop(t, n))
+		turn(t, n);
+	else
+		forget_stop(t, n);
+}
+
 void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
 {
-
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
 		struct sn_neigh *n = &t->entries[i];
 
 		if (n->state == SN_NEIGH_FREE)
 			continue;
-		if (stays(t, old, n)) {
+		if (sn_neigh_is_stop(n))
+			apply_to_stop(t, n);
+		else if (stays(t, old, n))
 			memcpy(n->l2 + 6, &t->env->addresses.macs[n->iface], 6);
-			continue;
-		}
-		/* No decision to leave for a stop is made ahead of its program: all that name it go now. */
-		n->named &= !sn_neigh_is_stop(n);
-		sn_neigh_forget(t, n);
+		else
+			sn_neigh_forget(t, n);
 	}
 	if (!t->env->program)
 		return;

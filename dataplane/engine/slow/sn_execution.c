@@ -172,10 +172,7 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 	bool down = slow->env->down >> s->back & 1 && s->when_down;
 	struct sn_neigh *n;
 
-	/* Its continuation would be the running program's. */
-	if (x->warm_up)
-		return sn_done();
-	if (unlikely(down && s->when_down == SN_DOWN_DROP))
+	if (unlikely(down && s->when_down == SN_DOWN_DROP) && !x->warm_up)
 		return sn_drop(s->down);
 	/* Also with DF: a wire is within the chain, and its MTU is none of the path that the sender would
 	 * learn. What goes past the function (sn_past.h) does not take the wire. */
@@ -187,6 +184,8 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 		n->named = true;
 		x->keeper->keep(x->keeper, x, p, n);
 	}
+	if (x->warm_up)
+		return sn_done();
 	if (!sn_rewrite(p))
 		return sn_drop(SN_REASON_NO_MEMORY);
 	if (n)

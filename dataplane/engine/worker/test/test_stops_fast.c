@@ -133,6 +133,44 @@ static void a_packet_of_the_program_before_goes_on_by_the_decision_of_those_now(
 	assert_int_equal(hits(f), known + 1);
 }
 
+/* ---- a program to come ---- */
+
+#define AHEAD_OF_OTHER 0x01010101 /* an address: next hops are numbered by theirs */
+
+/* By decisions, of the running program. */
+static void assert_is_known(struct fixture *f)
+{
+	uint64_t before = hits(f);
+	struct sn_tag tag;
+
+	send_out(f, 5000);
+	assert_true(sn_tag_read(f->out[0].data + 6, &tag));
+	assert_int_equal(tag.nonce, f->program->nonce);
+	assert_int_equal(hits(f), before + 1);
+	send_back(f, BACK);
+	assert_memory_equal(assert_sent(f, 1), other_mac, 6);
+	assert_int_equal(hits(f), before + 2);
+}
+
+static void the_next_program_knows_flows_at_stops_before_it_runs(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t number;
+
+	load(f);
+	for (uint32_t i = 0; i < ENOUGH; i++)
+		round_trip(f);
+	number = sn_continuation_of(f->program, 0, OTHER, 0);
+	note_hop(f, 2, AHEAD_OF_OTHER);
+	load_warmed_up(f);
+	assert_int_not_equal(sn_continuation_of(f->program, 0, OTHER, 0), number);
+	assert_is_known(f);
+	for (uint32_t i = 0; i < 100; i++) { /* more than the table has entries */
+		load_warmed_up(f);
+		assert_is_known(f);
+	}
+}
+
 /* ---- a function that is down ---- */
 
 static void probe(struct fixture *f, uint32_t n, bool returned)
@@ -192,6 +230,26 @@ static void a_known_flow_goes_past_an_open_function_that_is_down(void **state)
 	probe(f, SN_PROBES_BACK + 1, true);
 	assert_memory_equal(round_trip(f), other_mac, 6);
 	assert_int_equal(hits(f), known + 8); /* … and hold afterwards */
+}
+
+static void flows_are_known_to_a_program_that_came_while_the_function_was_down(void **state)
+{
+	static char *reason = (char *)"ips/down";
+	struct packet out = outward(SN_UDP, 5000);
+	struct fixture *f = *state;
+
+	f->msg->n_reasons = 1;
+	f->msg->reasons = &reason;
+	leg_of(f, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_DROP;
+	load(f);
+	for (uint32_t i = 0; i < ENOUGH; i++)
+		round_trip(f);
+	probe(f, SN_PROBES_LOST_CLOSED + 1, false);
+	load_warmed_up(f);
+	send_packet(f, &out);
+	assert_dropped(f, SN_REASON_CHAIN);
+	probe(f, SN_PROBES_BACK + 1, true);
+	assert_is_known(f);
 }
 
 /* ---- many continuations ---- */
@@ -267,6 +325,8 @@ int main(void)
 		NAPT_TEST(one_flow_with_two_next_hops_has_two_decisions_behind_a_stop),
 		NAPT_TEST(a_next_hop_that_only_the_program_before_noted_is_in_no_decision),
 		NAPT_TEST(a_packet_of_the_program_before_goes_on_by_the_decision_of_those_now),
+		NAPT_TEST(the_next_program_knows_flows_at_stops_before_it_runs),
+		NAPT_TEST(flows_are_known_to_a_program_that_came_while_the_function_was_down),
 		NAPT_TEST(a_known_flow_leaves_for_no_function_that_is_down),
 		NAPT_TEST(a_known_flow_goes_past_an_open_function_that_is_down),
 		STOP_TEST(continuations_beyond_the_share_of_their_wire_leave_as_well),
