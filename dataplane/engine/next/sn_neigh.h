@@ -24,7 +24,7 @@ enum sn_neigh_state {
 	SN_NEIGH_FREE,
 	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
 	SN_NEIGH_FAILED,     /* asked, not answered */
-	SN_NEIGH_DOWN,	     /* a stop, whose function is down */
+	SN_NEIGH_DOWN,	     /* a stop, whose closed function is down */
 	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
 	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
 	SN_NEIGH_STALE,	    /* not used since */
@@ -186,8 +186,8 @@ void sn_neigh_wait(struct sn_neigh_table *t, const struct sn_pkt *p, uint8_t ifa
 
 /*
  * The next hop of packets that leave for a stop of env->program, with their continuation's addresses: usable
- * unless the function is down. That may be the program to come, which then has its entries when it is
- * applied. NULL: there is no room, as its interface has its share.
+ * unless the function is closed and down. That may be the program to come, which then has its entries when it
+ * is applied. NULL: there is no room, as its interface has its share.
  */
 struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint32_t continuation);
 

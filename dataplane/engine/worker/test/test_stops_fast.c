@@ -183,20 +183,29 @@ static void probe(struct fixture *f, uint32_t n, bool returned)
 	forget(f);
 }
 
+/* A flow is known, and then its function is down. */
+static void go_down(struct fixture *f, bool open)
+{
+	static char *reason = (char *)"ips/down", *counter = (char *)"ips/bypassed";
+
+	f->msg->n_reasons = f->msg->n_counters = 1;
+	f->msg->reasons = &reason;
+	f->msg->counters = &counter;
+	leg_of(f, 0)->stop->down_case =
+		open ? SINTER__PROGRAM__V1__STOP__DOWN_BYPASS : SINTER__PROGRAM__V1__STOP__DOWN_DROP;
+	load(f);
+	for (uint32_t i = 0; i < ENOUGH; i++)
+		round_trip(f);
+	probe(f, (open ? SN_PROBES_LOST_OPEN : SN_PROBES_LOST_CLOSED) + 1, false);
+}
+
 static void a_known_flow_leaves_for_no_function_that_is_down(void **state)
 {
-	static char *reason = (char *)"ips/down";
 	struct packet out = outward(SN_UDP, 5000);
 	struct fixture *f = *state;
 	uint64_t known;
 
-	f->msg->n_reasons = 1;
-	f->msg->reasons = &reason;
-	leg_of(f, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_DROP;
-	load(f);
-	for (uint32_t i = 0; i < ENOUGH; i++)
-		round_trip(f);
-	probe(f, SN_PROBES_LOST_CLOSED + 1, false);
+	go_down(f, false);
 	for (uint32_t i = 0; i < 3; i++) {
 		send_packet(f, &out);
 		assert_dropped(f, SN_REASON_CHAIN);
@@ -209,18 +218,11 @@ static void a_known_flow_leaves_for_no_function_that_is_down(void **state)
 
 static void a_known_flow_goes_past_an_open_function_that_is_down(void **state)
 {
-	static char *counter = (char *)"ips/bypassed";
 	struct packet out = outward(SN_UDP, 5000);
 	struct fixture *f = *state;
 	uint64_t known;
 
-	f->msg->n_counters = 1;
-	f->msg->counters = &counter;
-	leg_of(f, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_BYPASS;
-	load(f);
-	for (uint32_t i = 0; i < ENOUGH; i++)
-		round_trip(f);
-	probe(f, SN_PROBES_LOST_OPEN + 1, false);
+	go_down(f, true);
 	known = hits(f);
 	for (uint32_t i = 0; i < 3; i++) {
 		send_packet(f, &out);
@@ -234,17 +236,10 @@ static void a_known_flow_goes_past_an_open_function_that_is_down(void **state)
 
 static void flows_are_known_to_a_program_that_came_while_the_function_was_down(void **state)
 {
-	static char *reason = (char *)"ips/down";
 	struct packet out = outward(SN_UDP, 5000);
 	struct fixture *f = *state;
 
-	f->msg->n_reasons = 1;
-	f->msg->reasons = &reason;
-	leg_of(f, 0)->stop->down_case = SINTER__PROGRAM__V1__STOP__DOWN_DROP;
-	load(f);
-	for (uint32_t i = 0; i < ENOUGH; i++)
-		round_trip(f);
-	probe(f, SN_PROBES_LOST_CLOSED + 1, false);
+	go_down(f, false);
 	load_warmed_up(f);
 	send_packet(f, &out);
 	assert_dropped(f, SN_REASON_CHAIN);
