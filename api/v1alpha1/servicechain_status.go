@@ -6,7 +6,7 @@ import (
 )
 
 // Conditions of a ServiceChain. On a ChainInstance the operator sets Ready and Placed, and the
-// agent sets Programmed, HardwareDispatch, FunctionsUp and Balanced.
+// agent sets Programmed, HardwareDispatch, FunctionsUp, FunctionsAsDeclared and Balanced.
 const (
 	// ConditionReady: every instance runs what the spec says.
 	ConditionReady = "Ready"
@@ -20,6 +20,8 @@ const (
 	ConditionHardwareDispatch = "HardwareDispatch"
 	// ConditionFunctionsUp: the blackboxes answer probes. It is there if the chain has some with whenDown.
 	ConditionFunctionsUp = "FunctionsUp"
+	// ConditionFunctionsAsDeclared: the blackboxes change no header field that their behavior.writes does not have. It is there if the chain has some.
+	ConditionFunctionsAsDeclared = "FunctionsAsDeclared"
 	// ConditionScaled: as many cores work as the load needs.
 	ConditionScaled = "Scaled"
 	// ConditionBalanced, of a ChainInstance: its load is divided among its cores as evenly as
@@ -82,6 +84,13 @@ const (
 	ReasonAnswering        = "Answering"
 	ReasonFunctionDown     = "FunctionDown"     // packets for it are dropped; the message names it. Also of Ready
 	ReasonFunctionBypassed = "FunctionBypassed" // packets go past it
+)
+
+// Reasons of FunctionsAsDeclared; EngineDown while nothing is known.
+const (
+	ReasonAsDeclared   = "AsDeclared"
+	ReasonNotChecked   = "NotChecked"   // no packet has come back that was checked
+	ReasonContradicted = "Contradicted" // by packets within the last minute; the message names the fields
 )
 
 // Reasons of Balanced; EngineDown while nothing is known.

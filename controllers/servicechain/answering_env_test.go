@@ -44,3 +44,29 @@ func TestAChainSaysWhetherItsFunctionsAnswer(t *testing.T) {
 		t.Errorf("the condition is %v, want none", c)
 	}
 }
+
+// TestAChainSaysWhetherItsFunctionsDoWhatTheyDeclare has an agent report of a function that nobody has checked, that changes more than it declares, and
+// that does so no longer.
+func TestAChainSaysWhetherItsFunctionsDoWhatTheyDeclare(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443))
+	w.run()
+	report := func(status metav1.ConditionStatus, reason, message string) {
+		w.report("edge-0", func(i *v1alpha1.ChainInstance) {
+			meta.SetStatusCondition(&i.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionFunctionsAsDeclared, Status: status, Reason: reason, Message: message, ObservedGeneration: i.Generation,
+			})
+		})
+		w.settle()
+	}
+	report(unknown, v1alpha1.ReasonNotChecked, "no packet yet")
+	w.says(v1alpha1.ConditionFunctionsAsDeclared, unknown, v1alpha1.ReasonNotChecked, "edge-0: no packet yet")
+
+	report(no, v1alpha1.ReasonContradicted, "the function changes DSCP")
+	w.told("Contradicted: FunctionsAsDeclared is False: edge-0: the function changes DSCP")
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+
+	report(yes, v1alpha1.ReasonAsDeclared, "no other change")
+	w.told("AsDeclared: FunctionsAsDeclared is True: edge-0: no other change")
+}

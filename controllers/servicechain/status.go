@@ -2,6 +2,7 @@ package servicechain
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,6 +24,9 @@ const (
 	normal  = corev1.EventTypeNormal
 	warning = corev1.EventTypeWarning
 )
+
+// harmless are the reasons for which a condition is not true, and nothing is wrong.
+var harmless = []string{v1alpha1.ReasonRollingOut, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonNotChecked}
 
 // updateStatus says what was seen, if it is not what was said before. All conditions
 // are always there. Each change of one is an event.
@@ -58,7 +62,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 			continue // nothing is known, as before
 		}
 		kind := warning
-		if c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonRollingOut || c.Reason == v1alpha1.ReasonWaitingForPods {
+		if c.Status == metav1.ConditionTrue || slices.Contains(harmless, c.Reason) {
 			kind = normal
 		}
 		r.event(s, nil, kind, c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)

@@ -135,8 +135,7 @@ func continuation(frame []byte) (tag.Continuation, bool) {
 }
 
 func isTagged(frame []byte) bool {
-	_, ok := continuation(frame)
-	return ok
+	return len(frame) >= 14 && tag.IsMark([6]byte(frame[6:12]))
 }
 
 // untagged is a frame as it is compared: which continuation it has is up to the engine.

@@ -19,6 +19,9 @@ type Continuation struct {
 // local is the first byte of a MAC address that is locally administered and of one station (IEEE 802, section 8.2.2).
 const local = 0x02
 
+// checked is the first byte of an address that one frame has for a while, whose function is checked: the engine knows the continuation.
+const checked = 0x06
+
 // MAC is the continuation as a MAC address: 02, then the nonce's 16 bits, the shard's 7 and the number's 17. Who forwards frames as a
 // bridge does leaves it alone.
 func (c Continuation) MAC() [6]byte {
@@ -33,4 +36,10 @@ func FromMAC(mac [6]byte) (Continuation, bool) {
 	}
 	n := uint32(mac[3])<<16 | uint32(mac[4])<<8 | uint32(mac[5])
 	return Continuation{Nonce: uint16(mac[1])<<8 | uint16(mac[2]), Shard: uint8(n >> 17), Number: n % Continuations}, true
+}
+
+// IsMark tells whether a frame with this source address may have been sent to a function outside of the engine: by its continuation, or to be
+// checked.
+func IsMark(mac [6]byte) bool {
+	return mac[0] == local || mac[0] == checked
 }

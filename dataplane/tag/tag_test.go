@@ -31,5 +31,8 @@ func TestOtherAddressesAreNoContinuations(t *testing.T) {
 		if c, ok := FromMAC([6]byte{first, 1, 2, 3, 4, 5}); ok {
 			t.Errorf("an address that begins with %#02x is read as %+v", first, c)
 		}
+		if is, want := IsMark([6]byte{first, 1, 2, 3, 4, 5}), first == 0x06; is != want {
+			t.Errorf("an address that begins with %#02x marks a frame: %t, want %t", first, is, want)
+		}
 	}
 }

@@ -228,3 +228,57 @@ func port(t *testing.T, s *controlpb.Stats, name string) *controlpb.PortStats {
 	t.Fatalf("no counters of %s", name)
 	return nil
 }
+
+// checks are what the engine found of packets that leave by ips-inside.
+func (b *bridged) checks(t *testing.T) *controlpb.WireStats {
+	t.Helper()
+	wires := b.engine.Counters(t).GetWires()
+	i := slices.IndexFunc(wires, func(w *controlpb.WireStats) bool { return w.GetOut() == "ips-inside" })
+	if i < 0 || wires[i].GetBack() != "ips-outside" {
+		t.Fatalf("the engine knows %v, want the way from ips-inside to ips-outside", wires)
+	}
+	return wires[i]
+}
+
+// TestWhatABridgeChangesAgainstItsDeclarationIsFound has nftables set DSCP on the way.
+func TestWhatABridgeChangesAgainstItsDeclarationIsFound(t *testing.T) {
+	lab.Require(t, "nft")
+	b := startBridged(t, watched)
+	clients := connect(t, b.lan, "10.1.0.2", 20)
+	lab.Until(t, lab.Patience, func() error {
+		exchange(t, clients, "as it is")
+		w := b.checks(t)
+		var times uint64
+		for _, n := range w.GetTimes() {
+			times += n
+		}
+		if w.GetReturned() < 5 || times != w.GetReturned() || len(w.GetChanges()) > 0 {
+			return fmt.Errorf("the engine found %v, want packets that came back as they were", w)
+		}
+		return nil
+	})
+
+	b.ips.Run(t, "nft", "table bridge t { chain c { type filter hook forward priority 0; iif inside ip dscp set af21; }; }")
+	lab.Until(t, lab.Patience, func() error {
+		exchange(t, clients, "with another DSCP")
+		if c := b.checks(t).GetChanges(); len(c) != 1 || c[0].GetField() != "DSCP" || !c[0].GetLately() {
+			return fmt.Errorf("the engine found changes %v, want DSCP", c)
+		}
+		return nil
+	})
+
+	declared := strings.Replace(watched, "outside: ips-outside}}", "outside: ips-outside, behavior: {writes: [DSCP]}}}", 1)
+	b.engine.Load(t, lab.Compile(t, lab.ParseText(t, declared)))
+	exchange(t, clients, "when it has just been declared") // packets of the program before have come back then
+	before := b.checks(t)
+	lab.Until(t, lab.Patience, func() error {
+		exchange(t, clients, "as it is declared")
+		if n := b.checks(t).GetReturned() - before.GetReturned(); n < 5 {
+			return fmt.Errorf("%d packets came back that were checked, want some more", n)
+		}
+		return nil
+	})
+	if was, is := before.GetChanges()[0], b.checks(t).GetChanges()[0]; is.GetPackets() != was.GetPackets() || is.GetLately() {
+		t.Errorf("the engine found %v, then %v; want no further change, as it is declared now", was, is)
+	}
+}

@@ -47,10 +47,30 @@ func TestTheWorstWordOfFunctionsCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := View{Fleet: fleet.Fleet{Instances: test.instances}}
-			got := s.functions()
+			got := s.functions(v1alpha1.ConditionFunctionsUp)
 			if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestAnInstanceThatIsContradictedCounts(t *testing.T) {
+	with := func(name string, status metav1.ConditionStatus, reason, message string) v1alpha1.ChainInstance {
+		return fleettest.Running(name, "p", func(i *v1alpha1.ChainInstance) {
+			meta.SetStatusCondition(&i.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFunctionsAsDeclared, Status: status, Reason: reason, Message: message})
+		})
+	}
+	s := View{Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
+		with("a-0", isTrue, v1alpha1.ReasonAsDeclared, "no other change"),
+		with("a-1", isFalse, v1alpha1.ReasonContradicted, "the function changes DSCP"),
+		with("a-2", isUnknown, v1alpha1.ReasonNotChecked, "no packet yet"),
+	}}}
+	want := ConditionStatus{isFalse, v1alpha1.ReasonContradicted, "a-0: no other change; a-1: the function changes DSCP; a-2: no packet yet"}
+	if got := s.functions(v1alpha1.ConditionFunctionsAsDeclared); got == nil || *got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := s.functions(v1alpha1.ConditionFunctionsUp); got != nil {
+		t.Errorf("nothing gets probes, and the condition is %+v", got)
 	}
 }

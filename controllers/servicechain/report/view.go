@@ -69,7 +69,7 @@ func (s *View) Summarize() {
 			ready = *i
 		}
 	}
-	functions := s.functions()
+	functions := s.functions(v1alpha1.ConditionFunctionsUp)
 	if ready.Status == isTrue && functions != nil && functions.Reason == v1alpha1.ReasonFunctionDown {
 		ready = *functions
 	}
@@ -78,16 +78,22 @@ func (s *View) Summarize() {
 		s.set(c.name, c.ConditionStatus)
 	}
 	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
-	if functions != nil {
-		s.set(v1alpha1.ConditionFunctionsUp, *functions)
-	} else {
-		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionFunctionsUp)
-	}
+	s.setOrRemove(v1alpha1.ConditionFunctionsUp, functions)
+	s.setOrRemove(v1alpha1.ConditionFunctionsAsDeclared, s.functions(v1alpha1.ConditionFunctionsAsDeclared))
 	scaled := s.unread(v1alpha1.ConditionScaled)
 	if v := s.Found.Scaled; v != nil {
 		scaled = *v
 	}
 	s.set(v1alpha1.ConditionScaled, scaled)
+}
+
+// setOrRemove: without a value the condition is not there.
+func (s *View) setOrRemove(name string, v *ConditionStatus) {
+	if v != nil {
+		s.set(name, *v)
+	} else {
+		meta.RemoveStatusCondition(&s.Status.Conditions, name)
+	}
 }
 
 func (s *View) set(name string, v ConditionStatus) {

@@ -36,6 +36,9 @@ func wires(list []*controlpb.WireStats, fates map[string]fate) (status metav1.Co
 	var up, down []string
 	status, reason = metav1.ConditionTrue, v1alpha1.ReasonAnswering
 	for _, w := range list {
+		if !w.GetWatched() {
+			continue
+		}
 		way := w.GetOut() + " to " + w.GetBack()
 		if !w.GetDown() {
 			up = append(up, way)

@@ -36,7 +36,9 @@ func watching(t *testing.T, down ...bool) *Seen {
 	p.Segments[0].Classes = append(p.Segments[0].Classes, class)
 	for i, stop := range class.GetLegs()[:3] {
 		name := func(i uint32) string { return p.Interfaces[i].GetName() }
-		wires = append(wires, &controlpb.WireStats{Out: name(stop.GetStop().GetOut()), Back: name(stop.GetStop().GetBack()), Down: i < len(down) && down[i]})
+		wires = append(wires, &controlpb.WireStats{
+			Out: name(stop.GetStop().GetOut()), Back: name(stop.GetStop().GetBack()), Watched: true, Down: i < len(down) && down[i],
+		})
 	}
 	s.Now.Stats.Wires = wires
 	return s

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"math"
 
+	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 )
 
@@ -42,24 +43,22 @@ func bursts(w *controlpb.WorkerStats) (count uint64, sum float64, buckets map[fl
 
 // quantile is the time in seconds below which a part of all bursts stayed, of two samples' worth of a worker.
 func quantile(q float64, before, now *controlpb.WorkerStats) float64 {
-	counts := make([]uint64, len(now.GetLatency()))
-	var sum uint64
-	for i, n := range now.GetLatency() {
-		counts[i] = n
-		if i < len(before.GetLatency()) && n >= before.GetLatency()[i] {
-			counts[i] -= before.GetLatency()[i]
-		}
-		sum += counts[i]
-	}
-	if sum == 0 || now.GetTscHz() == 0 {
+	at, ok := control.Quantile(q, before.GetLatency(), now.GetLatency())
+	if !ok || now.GetTscHz() == 0 {
 		return 0
 	}
-	rank := q * float64(sum)
-	for i, n := range counts {
-		if n > 0 && rank <= float64(n) {
-			return math.Exp2(float64(i)+rank/float64(n)) / float64(now.GetTscHz())
+	return math.Exp2(at) / float64(now.GetTscHz())
+}
+
+// passage is the histogram of the time that packets take through a blackbox.
+func passage(w *controlpb.WireStats) (count uint64, sum float64, buckets map[float64]uint64) {
+	times := w.GetTimes()
+	buckets = make(map[float64]uint64, len(times))
+	for i, n := range times {
+		count += n
+		if i < len(times)-1 {
+			buckets[control.WireTime(float64(i+1))] = count
 		}
-		rank -= float64(n)
 	}
-	return math.Exp2(float64(len(counts))) / float64(now.GetTscHz())
+	return count, float64(w.GetTimeNs()) / 1e9, buckets
 }

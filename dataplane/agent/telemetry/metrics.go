@@ -67,6 +67,9 @@ var (
 	blackboxUp      = metric("blackbox_up", "Whether a blackbox answers probes that leave by one of its wires and come back by the other.", "out", "back")
 	blackboxProbes  = metric("blackbox_probes_total", "Probes sent through a blackbox.", "out", "back")
 	blackboxAnswers = metric("blackbox_answers_total", "Probes that came back.", "out", "back")
+	blackboxChecked = metric("blackbox_checked_packets_total", "Packets that left for a blackbox to be compared with what comes back.", "out", "back")
+	blackboxChanges = metric("blackbox_contradicting_packets_total", "Of those that came back, those in which the blackbox changed a field that it does not declare.", "out", "back", "field")
+	blackboxLatency = metric("blackbox_latency_seconds", "Time that checked packets which came back took through a blackbox.", "out", "back")
 
 	subscribers        = metric("nat_subscribers", "Inside hosts or prefixes that have sessions of a NAPT with limits.", "nat")
 	subscriberSessions = metric("nat_subscriber_sessions", "Sessions of the ten subscribers that have most.", "nat", "subscriber")
@@ -211,9 +214,17 @@ func (e exposition) ports(s *controlpb.Stats) {
 
 func (e exposition) wires(s *controlpb.Stats) {
 	for _, w := range s.GetWires() {
-		e.gauge(blackboxUp, number(!w.GetDown()), w.GetOut(), w.GetBack())
-		e.counter(blackboxProbes, w.GetProbes(), w.GetOut(), w.GetBack())
-		e.counter(blackboxAnswers, w.GetAnswers(), w.GetOut(), w.GetBack())
+		if w.GetWatched() {
+			e.gauge(blackboxUp, number(!w.GetDown()), w.GetOut(), w.GetBack())
+			e.counter(blackboxProbes, w.GetProbes(), w.GetOut(), w.GetBack())
+			e.counter(blackboxAnswers, w.GetAnswers(), w.GetOut(), w.GetBack())
+		}
+		e.counter(blackboxChecked, w.GetChecked(), w.GetOut(), w.GetBack())
+		for _, c := range w.GetChanges() {
+			e.counter(blackboxChanges, c.GetPackets(), w.GetOut(), w.GetBack(), c.GetField())
+		}
+		count, sum, buckets := passage(w)
+		e.out <- prometheus.MustNewConstHistogram(blackboxLatency, count, sum, buckets, w.GetOut(), w.GetBack())
 	}
 }
 

@@ -115,7 +115,10 @@ func (s *Seen) applied() bool {
 }
 
 // ours are the conditions that the agent writes.
-var ours = []string{v1alpha1.ConditionProgrammed, v1alpha1.ConditionHardwareDispatch, v1alpha1.ConditionFunctionsUp, v1alpha1.ConditionBalanced}
+var ours = []string{
+	v1alpha1.ConditionProgrammed, v1alpha1.ConditionHardwareDispatch, v1alpha1.ConditionFunctionsUp,
+	v1alpha1.ConditionFunctionsAsDeclared, v1alpha1.ConditionBalanced,
+}
 
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	var conditions []metav1.Condition
@@ -136,6 +139,7 @@ func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	status, reason, message = s.hardware()
 	set(v1alpha1.ConditionHardwareDispatch, status, reason, message)
 	s.functions(&conditions, set)
+	s.declared(&conditions, set)
 	status, reason, message = s.balanced()
 	set(v1alpha1.ConditionBalanced, status, reason, message)
 	return conditions

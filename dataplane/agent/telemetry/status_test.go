@@ -89,8 +89,12 @@ func testSeen(t *testing.T) *Seen {
 // testWires are both ways through a blackbox: one of them is down.
 func testWires(n uint64) []*controlpb.WireStats {
 	return []*controlpb.WireStats{
-		{Out: "ips-inside", Back: "ips-outside", Probes: 100 * n, Answers: 99 * n},
-		{Out: "ips-outside", Back: "ips-inside", Down: true, Probes: 100 * n, Answers: 2 * n},
+		{
+			Out: "ips-inside", Back: "ips-outside", Watched: true, Probes: 100 * n, Answers: 99 * n, Checked: 10 * n, Returned: 9 * n,
+			Changes: []*controlpb.WireChange{{Field: "SourcePort", Packets: n}}, Times: []uint64{n, 2 * n, 6 * n, 0}, TimeNs: 25_000 * n,
+		},
+		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 100 * n, Answers: 2 * n},
+		{Out: "dpi-inside", Back: "dpi-outside", Checked: n},
 	}
 }
 

@@ -173,7 +173,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{37, 0}
+	return file_control_proto_rawDescGZIP(), []int{38, 0}
 }
 
 type GiveShards_Step int32
@@ -232,7 +232,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{47, 0}
+	return file_control_proto_rawDescGZIP(), []int{48, 0}
 }
 
 type TakeShards_Step int32
@@ -284,7 +284,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{49, 0}
+	return file_control_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type Request struct {
@@ -1641,7 +1641,7 @@ type Stats struct {
 	Observation   *programpb.ObservationStats  `protobuf:"bytes,61,opt,name=observation,proto3" json:"observation,omitempty"`                     // absent: the program has none
 	Subscribers   []*programpb.SubscriberStats `protobuf:"bytes,62,rep,name=subscribers,proto3" json:"subscribers,omitempty"`                     // as Program.subscribers
 	StateMemory   uint64                       `protobuf:"varint,63,opt,name=state_memory,json=stateMemory,proto3" json:"state_memory,omitempty"` // bytes that the program's state may take at most, beside memory for decisions
-	Wires         []*WireStats                 `protobuf:"bytes,64,rep,name=wires,proto3" json:"wires,omitempty"`                                 // of functions that get probes: each way through them
+	Wires         []*WireStats                 `protobuf:"bytes,64,rep,name=wires,proto3" json:"wires,omitempty"`                                 // each way through functions outside of the program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1774,14 +1774,21 @@ func (x *Stats) GetWires() []*WireStats {
 	return nil
 }
 
-// WireStats are probes that leave by an interface of the program for a function outside of it, and come back by another.
+// WireStats are of a way through a function outside of the program: packets leave by one interface, and come back by the other.
 type WireStats struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Out           string                 `protobuf:"bytes,1,opt,name=out,proto3" json:"out,omitempty"`
-	Back          string                 `protobuf:"bytes,2,opt,name=back,proto3" json:"back,omitempty"`
-	Down          bool                   `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"` // the last ones did not come back
-	Probes        uint64                 `protobuf:"varint,4,opt,name=probes,proto3" json:"probes,omitempty"`
-	Answers       uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // probes that came back
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Out     string                 `protobuf:"bytes,1,opt,name=out,proto3" json:"out,omitempty"`
+	Back    string                 `protobuf:"bytes,2,opt,name=back,proto3" json:"back,omitempty"`
+	Watched bool                   `protobuf:"varint,6,opt,name=watched,proto3" json:"watched,omitempty"` // it gets probes; else the next three are nothing
+	Down    bool                   `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"`       // the last probes did not come back
+	Probes  uint64                 `protobuf:"varint,4,opt,name=probes,proto3" json:"probes,omitempty"`
+	Answers uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // probes that came back
+	// Spot checks: packets that are compared as they left and as they came back.
+	Checked       uint64        `protobuf:"varint,7,opt,name=checked,proto3" json:"checked,omitempty"`   // packets that left
+	Returned      uint64        `protobuf:"varint,8,opt,name=returned,proto3" json:"returned,omitempty"` // … and came back
+	Changes       []*WireChange `protobuf:"bytes,9,rep,name=changes,proto3" json:"changes,omitempty"`
+	Times         []uint64      `protobuf:"varint,10,rep,packed,name=times,proto3" json:"times,omitempty"`          // packets that came back within 2^i us, but not within half of that; the last one has no bound
+	TimeNs        uint64        `protobuf:"varint,11,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // that packets which came back took together
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1830,6 +1837,13 @@ func (x *WireStats) GetBack() string {
 	return ""
 }
 
+func (x *WireStats) GetWatched() bool {
+	if x != nil {
+		return x.Watched
+	}
+	return false
+}
+
 func (x *WireStats) GetDown() bool {
 	if x != nil {
 		return x.Down
@@ -1849,6 +1863,102 @@ func (x *WireStats) GetAnswers() uint64 {
 		return x.Answers
 	}
 	return 0
+}
+
+func (x *WireStats) GetChecked() uint64 {
+	if x != nil {
+		return x.Checked
+	}
+	return 0
+}
+
+func (x *WireStats) GetReturned() uint64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *WireStats) GetChanges() []*WireChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *WireStats) GetTimes() []uint64 {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+func (x *WireStats) GetTimeNs() uint64 {
+	if x != nil {
+		return x.TimeNs
+	}
+	return 0
+}
+
+// WireChange is what the function changes, although it is not declared to.
+type WireChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Field         string                 `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`      // as Blackbox.behavior.writes names it; or what no function may: Protocol, and TTLRaised
+	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // of those that are compared
+	Lately        bool                   `protobuf:"varint,3,opt,name=lately,proto3" json:"lately,omitempty"`   // within the last minute, and by the declaration of this program
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WireChange) Reset() {
+	*x = WireChange{}
+	mi := &file_control_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WireChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WireChange) ProtoMessage() {}
+
+func (x *WireChange) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WireChange.ProtoReflect.Descriptor instead.
+func (*WireChange) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WireChange) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *WireChange) GetPackets() uint64 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *WireChange) GetLately() bool {
+	if x != nil {
+		return x.Lately
+	}
+	return false
 }
 
 type PortStats struct {
@@ -1873,7 +1983,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1995,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2008,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{13}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -2002,7 +2112,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2124,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2137,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -2056,7 +2166,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2178,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2191,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -2126,7 +2236,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2248,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2261,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropStats) GetReason() string {
@@ -2202,7 +2312,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2324,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2337,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -2334,7 +2444,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2456,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2469,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -2443,7 +2553,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2565,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2578,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -2495,7 +2605,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2617,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2630,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -2548,7 +2658,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2670,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2683,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -2608,7 +2718,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2730,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2743,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{22}
+	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -2667,7 +2777,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2789,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2802,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{23}
+	return file_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -2723,7 +2833,7 @@ type StateEvent struct {
 
 func (x *StateEvent) Reset() {
 	*x = StateEvent{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2845,7 @@ func (x *StateEvent) String() string {
 func (*StateEvent) ProtoMessage() {}
 
 func (x *StateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2858,7 @@ func (x *StateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEvent.ProtoReflect.Descriptor instead.
 func (*StateEvent) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StateEvent) GetSource() uint32 {
@@ -2787,7 +2897,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2909,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2922,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 type NeighborList struct {
@@ -2824,7 +2934,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +2946,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +2959,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -2872,7 +2982,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2994,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3007,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{27}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -2945,7 +3055,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3067,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3080,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -2996,7 +3106,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3118,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3131,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SessionList) GetSessions() []*programpb.Session {
@@ -3047,7 +3157,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3059,7 +3169,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3072,7 +3182,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -3127,7 +3237,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3139,7 +3249,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3152,7 +3262,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{31}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -3183,7 +3293,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +3305,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +3318,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{32}
+	return file_control_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -3261,7 +3371,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3383,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3396,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{33}
+	return file_control_proto_rawDescGZIP(), []int{34}
 }
 
 type Traced struct {
@@ -3302,7 +3412,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3424,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3437,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{34}
+	return file_control_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -3381,7 +3491,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_control_proto_msgTypes[35]
+	mi := &file_control_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3503,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[35]
+	mi := &file_control_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3516,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{35}
+	return file_control_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -3475,7 +3585,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_control_proto_msgTypes[36]
+	mi := &file_control_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3597,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[36]
+	mi := &file_control_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3610,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{36}
+	return file_control_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -3529,7 +3639,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_control_proto_msgTypes[37]
+	mi := &file_control_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3651,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[37]
+	mi := &file_control_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3664,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{37}
+	return file_control_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -3593,7 +3703,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_control_proto_msgTypes[38]
+	mi := &file_control_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3715,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[38]
+	mi := &file_control_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3728,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{38}
+	return file_control_proto_rawDescGZIP(), []int{39}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -3632,7 +3742,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_control_proto_msgTypes[39]
+	mi := &file_control_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3754,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[39]
+	mi := &file_control_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3767,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{39}
+	return file_control_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -3677,7 +3787,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_control_proto_msgTypes[40]
+	mi := &file_control_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3799,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[40]
+	mi := &file_control_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3812,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{40}
+	return file_control_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -3730,7 +3840,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_control_proto_msgTypes[41]
+	mi := &file_control_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3742,7 +3852,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[41]
+	mi := &file_control_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3755,7 +3865,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{41}
+	return file_control_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -3779,7 +3889,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_control_proto_msgTypes[42]
+	mi := &file_control_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +3901,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[42]
+	mi := &file_control_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +3914,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{42}
+	return file_control_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -3836,7 +3946,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_control_proto_msgTypes[43]
+	mi := &file_control_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +3958,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[43]
+	mi := &file_control_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +3971,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{43}
+	return file_control_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -3889,7 +3999,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_control_proto_msgTypes[44]
+	mi := &file_control_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +4011,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[44]
+	mi := &file_control_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +4024,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{44}
+	return file_control_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Peer) GetName() string {
@@ -3948,7 +4058,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_control_proto_msgTypes[45]
+	mi := &file_control_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3960,7 +4070,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[45]
+	mi := &file_control_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3973,7 +4083,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{45}
+	return file_control_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -4003,7 +4113,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_control_proto_msgTypes[46]
+	mi := &file_control_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4125,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[46]
+	mi := &file_control_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4138,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{46}
+	return file_control_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -4074,7 +4184,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_control_proto_msgTypes[47]
+	mi := &file_control_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4196,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[47]
+	mi := &file_control_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4209,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{47}
+	return file_control_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -4157,7 +4267,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_control_proto_msgTypes[48]
+	mi := &file_control_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +4279,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[48]
+	mi := &file_control_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +4292,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{48}
+	return file_control_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -4242,7 +4352,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_control_proto_msgTypes[49]
+	mi := &file_control_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4254,7 +4364,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[49]
+	mi := &file_control_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4267,7 +4377,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{49}
+	return file_control_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -4345,7 +4455,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_control_proto_msgTypes[50]
+	mi := &file_control_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4467,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[50]
+	mi := &file_control_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4480,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{50}
+	return file_control_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -4412,7 +4522,7 @@ type PartitionShards struct {
 
 func (x *PartitionShards) Reset() {
 	*x = PartitionShards{}
-	mi := &file_control_proto_msgTypes[51]
+	mi := &file_control_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4534,7 @@ func (x *PartitionShards) String() string {
 func (*PartitionShards) ProtoMessage() {}
 
 func (x *PartitionShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[51]
+	mi := &file_control_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4547,7 @@ func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
 func (*PartitionShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{51}
+	return file_control_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PartitionShards) GetPartitioning() *Partitioning {
@@ -4457,7 +4567,7 @@ type ShardsPartitioned struct {
 
 func (x *ShardsPartitioned) Reset() {
 	*x = ShardsPartitioned{}
-	mi := &file_control_proto_msgTypes[52]
+	mi := &file_control_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4469,7 +4579,7 @@ func (x *ShardsPartitioned) String() string {
 func (*ShardsPartitioned) ProtoMessage() {}
 
 func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[52]
+	mi := &file_control_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4482,7 +4592,7 @@ func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
 func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{52}
+	return file_control_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ShardsPartitioned) GetUnhashed() []string {
@@ -4500,7 +4610,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_control_proto_msgTypes[53]
+	mi := &file_control_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4622,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[53]
+	mi := &file_control_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4635,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{53}
+	return file_control_proto_rawDescGZIP(), []int{54}
 }
 
 var File_control_proto protoreflect.FileDescriptor
@@ -4649,13 +4759,25 @@ const file_control_proto_rawDesc = "" +
 	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\x12D\n" +
 	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\x12!\n" +
 	"\fstate_memory\x18? \x01(\x04R\vstateMemory\x122\n" +
-	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\"w\n" +
+	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\"\xaf\x02\n" +
 	"\tWireStats\x12\x10\n" +
 	"\x03out\x18\x01 \x01(\tR\x03out\x12\x12\n" +
-	"\x04back\x18\x02 \x01(\tR\x04back\x12\x12\n" +
+	"\x04back\x18\x02 \x01(\tR\x04back\x12\x18\n" +
+	"\awatched\x18\x06 \x01(\bR\awatched\x12\x12\n" +
 	"\x04down\x18\x03 \x01(\bR\x04down\x12\x16\n" +
 	"\x06probes\x18\x04 \x01(\x04R\x06probes\x12\x18\n" +
-	"\aanswers\x18\x05 \x01(\x04R\aanswers\"\xa8\x03\n" +
+	"\aanswers\x18\x05 \x01(\x04R\aanswers\x12\x18\n" +
+	"\achecked\x18\a \x01(\x04R\achecked\x12\x1a\n" +
+	"\breturned\x18\b \x01(\x04R\breturned\x127\n" +
+	"\achanges\x18\t \x03(\v2\x1d.sinter.control.v1.WireChangeR\achanges\x12\x14\n" +
+	"\x05times\x18\n" +
+	" \x03(\x04R\x05times\x12\x17\n" +
+	"\atime_ns\x18\v \x01(\x04R\x06timeNs\"T\n" +
+	"\n" +
+	"WireChange\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
+	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
+	"\x06lately\x18\x03 \x01(\bR\x06lately\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -4909,7 +5031,7 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_control_proto_goTypes = []any{
 	(ShardPlace)(0),                    // 0: sinter.control.v1.ShardPlace
 	(Partitioning_By)(0),               // 1: sinter.control.v1.Partitioning.By
@@ -4929,152 +5051,154 @@ var file_control_proto_goTypes = []any{
 	(*GetStats)(nil),                   // 15: sinter.control.v1.GetStats
 	(*Stats)(nil),                      // 16: sinter.control.v1.Stats
 	(*WireStats)(nil),                  // 17: sinter.control.v1.WireStats
-	(*PortStats)(nil),                  // 18: sinter.control.v1.PortStats
-	(*CounterStats)(nil),               // 19: sinter.control.v1.CounterStats
-	(*ClassStats)(nil),                 // 20: sinter.control.v1.ClassStats
-	(*DropStats)(nil),                  // 21: sinter.control.v1.DropStats
-	(*WorkerStats)(nil),                // 22: sinter.control.v1.WorkerStats
-	(*ShardStats)(nil),                 // 23: sinter.control.v1.ShardStats
-	(*Inject)(nil),                     // 24: sinter.control.v1.Inject
-	(*InjectedPacket)(nil),             // 25: sinter.control.v1.InjectedPacket
-	(*Injected)(nil),                   // 26: sinter.control.v1.Injected
-	(*OutPacket)(nil),                  // 27: sinter.control.v1.OutPacket
-	(*DropOf)(nil),                     // 28: sinter.control.v1.DropOf
-	(*StateEvent)(nil),                 // 29: sinter.control.v1.StateEvent
-	(*GetNeighbors)(nil),               // 30: sinter.control.v1.GetNeighbors
-	(*NeighborList)(nil),               // 31: sinter.control.v1.NeighborList
-	(*NeighborState)(nil),              // 32: sinter.control.v1.NeighborState
-	(*GetSessions)(nil),                // 33: sinter.control.v1.GetSessions
-	(*SessionList)(nil),                // 34: sinter.control.v1.SessionList
-	(*StartTrace)(nil),                 // 35: sinter.control.v1.StartTrace
-	(*TraceClasses)(nil),               // 36: sinter.control.v1.TraceClasses
-	(*TraceStarted)(nil),               // 37: sinter.control.v1.TraceStarted
-	(*ReadTrace)(nil),                  // 38: sinter.control.v1.ReadTrace
-	(*Traced)(nil),                     // 39: sinter.control.v1.Traced
-	(*TracedPacket)(nil),               // 40: sinter.control.v1.TracedPacket
-	(*TracedClass)(nil),                // 41: sinter.control.v1.TracedClass
-	(*TracedFrame)(nil),                // 42: sinter.control.v1.TracedFrame
-	(*StopTrace)(nil),                  // 43: sinter.control.v1.StopTrace
-	(*MoveShards)(nil),                 // 44: sinter.control.v1.MoveShards
-	(*ShardMove)(nil),                  // 45: sinter.control.v1.ShardMove
-	(*Moved)(nil),                      // 46: sinter.control.v1.Moved
-	(*AssignShards)(nil),               // 47: sinter.control.v1.AssignShards
-	(*SetPeers)(nil),                   // 48: sinter.control.v1.SetPeers
-	(*Peer)(nil),                       // 49: sinter.control.v1.Peer
-	(*PeerInterface)(nil),              // 50: sinter.control.v1.PeerInterface
-	(*ShardLayout)(nil),                // 51: sinter.control.v1.ShardLayout
-	(*GiveShards)(nil),                 // 52: sinter.control.v1.GiveShards
-	(*Given)(nil),                      // 53: sinter.control.v1.Given
-	(*TakeShards)(nil),                 // 54: sinter.control.v1.TakeShards
-	(*Taken)(nil),                      // 55: sinter.control.v1.Taken
-	(*PartitionShards)(nil),            // 56: sinter.control.v1.PartitionShards
-	(*ShardsPartitioned)(nil),          // 57: sinter.control.v1.ShardsPartitioned
-	(*Shutdown)(nil),                   // 58: sinter.control.v1.Shutdown
-	(*flowspb.GetDevices)(nil),         // 59: sinter.flows.v1.GetDevices
-	(*flowspb.UpdateFlows)(nil),        // 60: sinter.flows.v1.UpdateFlows
-	(*flowspb.GetFlows)(nil),           // 61: sinter.flows.v1.GetFlows
-	(*programpb.SetBackends)(nil),      // 62: sinter.program.v1.SetBackends
-	(*programpb.GetTop)(nil),           // 63: sinter.program.v1.GetTop
-	(*programpb.ReadFlows)(nil),        // 64: sinter.program.v1.ReadFlows
-	(*flowspb.DeviceList)(nil),         // 65: sinter.flows.v1.DeviceList
-	(*flowspb.FlowsUpdated)(nil),       // 66: sinter.flows.v1.FlowsUpdated
-	(*flowspb.FlowList)(nil),           // 67: sinter.flows.v1.FlowList
-	(*programpb.BackendsSet)(nil),      // 68: sinter.program.v1.BackendsSet
-	(*programpb.TopList)(nil),          // 69: sinter.program.v1.TopList
-	(*programpb.FlowRecords)(nil),      // 70: sinter.program.v1.FlowRecords
-	(*flowspb.Marks)(nil),              // 71: sinter.flows.v1.Marks
-	(*programpb.TableStats)(nil),       // 72: sinter.program.v1.TableStats
-	(*programpb.ObservationStats)(nil), // 73: sinter.program.v1.ObservationStats
-	(*programpb.SubscriberStats)(nil),  // 74: sinter.program.v1.SubscriberStats
-	(programpb.DropKind)(0),            // 75: sinter.program.v1.DropKind
-	(*programpb.Session)(nil),          // 76: sinter.program.v1.Session
+	(*WireChange)(nil),                 // 18: sinter.control.v1.WireChange
+	(*PortStats)(nil),                  // 19: sinter.control.v1.PortStats
+	(*CounterStats)(nil),               // 20: sinter.control.v1.CounterStats
+	(*ClassStats)(nil),                 // 21: sinter.control.v1.ClassStats
+	(*DropStats)(nil),                  // 22: sinter.control.v1.DropStats
+	(*WorkerStats)(nil),                // 23: sinter.control.v1.WorkerStats
+	(*ShardStats)(nil),                 // 24: sinter.control.v1.ShardStats
+	(*Inject)(nil),                     // 25: sinter.control.v1.Inject
+	(*InjectedPacket)(nil),             // 26: sinter.control.v1.InjectedPacket
+	(*Injected)(nil),                   // 27: sinter.control.v1.Injected
+	(*OutPacket)(nil),                  // 28: sinter.control.v1.OutPacket
+	(*DropOf)(nil),                     // 29: sinter.control.v1.DropOf
+	(*StateEvent)(nil),                 // 30: sinter.control.v1.StateEvent
+	(*GetNeighbors)(nil),               // 31: sinter.control.v1.GetNeighbors
+	(*NeighborList)(nil),               // 32: sinter.control.v1.NeighborList
+	(*NeighborState)(nil),              // 33: sinter.control.v1.NeighborState
+	(*GetSessions)(nil),                // 34: sinter.control.v1.GetSessions
+	(*SessionList)(nil),                // 35: sinter.control.v1.SessionList
+	(*StartTrace)(nil),                 // 36: sinter.control.v1.StartTrace
+	(*TraceClasses)(nil),               // 37: sinter.control.v1.TraceClasses
+	(*TraceStarted)(nil),               // 38: sinter.control.v1.TraceStarted
+	(*ReadTrace)(nil),                  // 39: sinter.control.v1.ReadTrace
+	(*Traced)(nil),                     // 40: sinter.control.v1.Traced
+	(*TracedPacket)(nil),               // 41: sinter.control.v1.TracedPacket
+	(*TracedClass)(nil),                // 42: sinter.control.v1.TracedClass
+	(*TracedFrame)(nil),                // 43: sinter.control.v1.TracedFrame
+	(*StopTrace)(nil),                  // 44: sinter.control.v1.StopTrace
+	(*MoveShards)(nil),                 // 45: sinter.control.v1.MoveShards
+	(*ShardMove)(nil),                  // 46: sinter.control.v1.ShardMove
+	(*Moved)(nil),                      // 47: sinter.control.v1.Moved
+	(*AssignShards)(nil),               // 48: sinter.control.v1.AssignShards
+	(*SetPeers)(nil),                   // 49: sinter.control.v1.SetPeers
+	(*Peer)(nil),                       // 50: sinter.control.v1.Peer
+	(*PeerInterface)(nil),              // 51: sinter.control.v1.PeerInterface
+	(*ShardLayout)(nil),                // 52: sinter.control.v1.ShardLayout
+	(*GiveShards)(nil),                 // 53: sinter.control.v1.GiveShards
+	(*Given)(nil),                      // 54: sinter.control.v1.Given
+	(*TakeShards)(nil),                 // 55: sinter.control.v1.TakeShards
+	(*Taken)(nil),                      // 56: sinter.control.v1.Taken
+	(*PartitionShards)(nil),            // 57: sinter.control.v1.PartitionShards
+	(*ShardsPartitioned)(nil),          // 58: sinter.control.v1.ShardsPartitioned
+	(*Shutdown)(nil),                   // 59: sinter.control.v1.Shutdown
+	(*flowspb.GetDevices)(nil),         // 60: sinter.flows.v1.GetDevices
+	(*flowspb.UpdateFlows)(nil),        // 61: sinter.flows.v1.UpdateFlows
+	(*flowspb.GetFlows)(nil),           // 62: sinter.flows.v1.GetFlows
+	(*programpb.SetBackends)(nil),      // 63: sinter.program.v1.SetBackends
+	(*programpb.GetTop)(nil),           // 64: sinter.program.v1.GetTop
+	(*programpb.ReadFlows)(nil),        // 65: sinter.program.v1.ReadFlows
+	(*flowspb.DeviceList)(nil),         // 66: sinter.flows.v1.DeviceList
+	(*flowspb.FlowsUpdated)(nil),       // 67: sinter.flows.v1.FlowsUpdated
+	(*flowspb.FlowList)(nil),           // 68: sinter.flows.v1.FlowList
+	(*programpb.BackendsSet)(nil),      // 69: sinter.program.v1.BackendsSet
+	(*programpb.TopList)(nil),          // 70: sinter.program.v1.TopList
+	(*programpb.FlowRecords)(nil),      // 71: sinter.program.v1.FlowRecords
+	(*flowspb.Marks)(nil),              // 72: sinter.flows.v1.Marks
+	(*programpb.TableStats)(nil),       // 73: sinter.program.v1.TableStats
+	(*programpb.ObservationStats)(nil), // 74: sinter.program.v1.ObservationStats
+	(*programpb.SubscriberStats)(nil),  // 75: sinter.program.v1.SubscriberStats
+	(programpb.DropKind)(0),            // 76: sinter.program.v1.DropKind
+	(*programpb.Session)(nil),          // 77: sinter.program.v1.Session
 }
 var file_control_proto_depIdxs = []int32{
 	7,  // 0: sinter.control.v1.Request.hello:type_name -> sinter.control.v1.Hello
 	11, // 1: sinter.control.v1.Request.load:type_name -> sinter.control.v1.Load
 	15, // 2: sinter.control.v1.Request.get_stats:type_name -> sinter.control.v1.GetStats
-	24, // 3: sinter.control.v1.Request.inject:type_name -> sinter.control.v1.Inject
-	58, // 4: sinter.control.v1.Request.shutdown:type_name -> sinter.control.v1.Shutdown
-	30, // 5: sinter.control.v1.Request.get_neighbors:type_name -> sinter.control.v1.GetNeighbors
-	33, // 6: sinter.control.v1.Request.get_sessions:type_name -> sinter.control.v1.GetSessions
-	35, // 7: sinter.control.v1.Request.start_trace:type_name -> sinter.control.v1.StartTrace
-	38, // 8: sinter.control.v1.Request.read_trace:type_name -> sinter.control.v1.ReadTrace
-	43, // 9: sinter.control.v1.Request.stop_trace:type_name -> sinter.control.v1.StopTrace
-	44, // 10: sinter.control.v1.Request.move_shards:type_name -> sinter.control.v1.MoveShards
-	59, // 11: sinter.control.v1.Request.get_devices:type_name -> sinter.flows.v1.GetDevices
-	60, // 12: sinter.control.v1.Request.update_flows:type_name -> sinter.flows.v1.UpdateFlows
-	61, // 13: sinter.control.v1.Request.get_flows:type_name -> sinter.flows.v1.GetFlows
-	47, // 14: sinter.control.v1.Request.assign_shards:type_name -> sinter.control.v1.AssignShards
-	52, // 15: sinter.control.v1.Request.give_shards:type_name -> sinter.control.v1.GiveShards
-	54, // 16: sinter.control.v1.Request.take_shards:type_name -> sinter.control.v1.TakeShards
-	48, // 17: sinter.control.v1.Request.set_peers:type_name -> sinter.control.v1.SetPeers
-	56, // 18: sinter.control.v1.Request.partition_shards:type_name -> sinter.control.v1.PartitionShards
-	62, // 19: sinter.control.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	63, // 20: sinter.control.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
-	64, // 21: sinter.control.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
+	25, // 3: sinter.control.v1.Request.inject:type_name -> sinter.control.v1.Inject
+	59, // 4: sinter.control.v1.Request.shutdown:type_name -> sinter.control.v1.Shutdown
+	31, // 5: sinter.control.v1.Request.get_neighbors:type_name -> sinter.control.v1.GetNeighbors
+	34, // 6: sinter.control.v1.Request.get_sessions:type_name -> sinter.control.v1.GetSessions
+	36, // 7: sinter.control.v1.Request.start_trace:type_name -> sinter.control.v1.StartTrace
+	39, // 8: sinter.control.v1.Request.read_trace:type_name -> sinter.control.v1.ReadTrace
+	44, // 9: sinter.control.v1.Request.stop_trace:type_name -> sinter.control.v1.StopTrace
+	45, // 10: sinter.control.v1.Request.move_shards:type_name -> sinter.control.v1.MoveShards
+	60, // 11: sinter.control.v1.Request.get_devices:type_name -> sinter.flows.v1.GetDevices
+	61, // 12: sinter.control.v1.Request.update_flows:type_name -> sinter.flows.v1.UpdateFlows
+	62, // 13: sinter.control.v1.Request.get_flows:type_name -> sinter.flows.v1.GetFlows
+	48, // 14: sinter.control.v1.Request.assign_shards:type_name -> sinter.control.v1.AssignShards
+	53, // 15: sinter.control.v1.Request.give_shards:type_name -> sinter.control.v1.GiveShards
+	55, // 16: sinter.control.v1.Request.take_shards:type_name -> sinter.control.v1.TakeShards
+	49, // 17: sinter.control.v1.Request.set_peers:type_name -> sinter.control.v1.SetPeers
+	57, // 18: sinter.control.v1.Request.partition_shards:type_name -> sinter.control.v1.PartitionShards
+	63, // 19: sinter.control.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	64, // 20: sinter.control.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
+	65, // 21: sinter.control.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
 	8,  // 22: sinter.control.v1.Response.hello:type_name -> sinter.control.v1.HelloReply
 	13, // 23: sinter.control.v1.Response.load:type_name -> sinter.control.v1.Loaded
 	16, // 24: sinter.control.v1.Response.stats:type_name -> sinter.control.v1.Stats
-	26, // 25: sinter.control.v1.Response.inject:type_name -> sinter.control.v1.Injected
-	31, // 26: sinter.control.v1.Response.neighbors:type_name -> sinter.control.v1.NeighborList
-	34, // 27: sinter.control.v1.Response.sessions:type_name -> sinter.control.v1.SessionList
-	37, // 28: sinter.control.v1.Response.trace_started:type_name -> sinter.control.v1.TraceStarted
-	39, // 29: sinter.control.v1.Response.traced:type_name -> sinter.control.v1.Traced
-	46, // 30: sinter.control.v1.Response.moved:type_name -> sinter.control.v1.Moved
-	65, // 31: sinter.control.v1.Response.devices:type_name -> sinter.flows.v1.DeviceList
-	66, // 32: sinter.control.v1.Response.flows_updated:type_name -> sinter.flows.v1.FlowsUpdated
-	67, // 33: sinter.control.v1.Response.flows:type_name -> sinter.flows.v1.FlowList
-	53, // 34: sinter.control.v1.Response.given:type_name -> sinter.control.v1.Given
-	55, // 35: sinter.control.v1.Response.taken:type_name -> sinter.control.v1.Taken
-	57, // 36: sinter.control.v1.Response.shards_partitioned:type_name -> sinter.control.v1.ShardsPartitioned
-	68, // 37: sinter.control.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	69, // 38: sinter.control.v1.Response.top:type_name -> sinter.program.v1.TopList
-	70, // 39: sinter.control.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
+	27, // 25: sinter.control.v1.Response.inject:type_name -> sinter.control.v1.Injected
+	32, // 26: sinter.control.v1.Response.neighbors:type_name -> sinter.control.v1.NeighborList
+	35, // 27: sinter.control.v1.Response.sessions:type_name -> sinter.control.v1.SessionList
+	38, // 28: sinter.control.v1.Response.trace_started:type_name -> sinter.control.v1.TraceStarted
+	40, // 29: sinter.control.v1.Response.traced:type_name -> sinter.control.v1.Traced
+	47, // 30: sinter.control.v1.Response.moved:type_name -> sinter.control.v1.Moved
+	66, // 31: sinter.control.v1.Response.devices:type_name -> sinter.flows.v1.DeviceList
+	67, // 32: sinter.control.v1.Response.flows_updated:type_name -> sinter.flows.v1.FlowsUpdated
+	68, // 33: sinter.control.v1.Response.flows:type_name -> sinter.flows.v1.FlowList
+	54, // 34: sinter.control.v1.Response.given:type_name -> sinter.control.v1.Given
+	56, // 35: sinter.control.v1.Response.taken:type_name -> sinter.control.v1.Taken
+	58, // 36: sinter.control.v1.Response.shards_partitioned:type_name -> sinter.control.v1.ShardsPartitioned
+	69, // 37: sinter.control.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	70, // 38: sinter.control.v1.Response.top:type_name -> sinter.program.v1.TopList
+	71, // 39: sinter.control.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
 	9,  // 40: sinter.control.v1.HelloReply.addresses:type_name -> sinter.control.v1.Address
 	10, // 41: sinter.control.v1.HelloReply.partitioning:type_name -> sinter.control.v1.Partitioning
-	71, // 42: sinter.control.v1.HelloReply.marks:type_name -> sinter.flows.v1.Marks
+	72, // 42: sinter.control.v1.HelloReply.marks:type_name -> sinter.flows.v1.Marks
 	1,  // 43: sinter.control.v1.Partitioning.by:type_name -> sinter.control.v1.Partitioning.By
-	71, // 44: sinter.control.v1.Load.marks:type_name -> sinter.flows.v1.Marks
+	72, // 44: sinter.control.v1.Load.marks:type_name -> sinter.flows.v1.Marks
 	12, // 45: sinter.control.v1.Load.fibs:type_name -> sinter.control.v1.FibChange
 	14, // 46: sinter.control.v1.Loaded.walks:type_name -> sinter.control.v1.Walk
-	18, // 47: sinter.control.v1.Stats.ports:type_name -> sinter.control.v1.PortStats
-	19, // 48: sinter.control.v1.Stats.counters:type_name -> sinter.control.v1.CounterStats
-	20, // 49: sinter.control.v1.Stats.classes:type_name -> sinter.control.v1.ClassStats
-	21, // 50: sinter.control.v1.Stats.drops:type_name -> sinter.control.v1.DropStats
-	72, // 51: sinter.control.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	22, // 52: sinter.control.v1.Stats.workers:type_name -> sinter.control.v1.WorkerStats
-	23, // 53: sinter.control.v1.Stats.shards:type_name -> sinter.control.v1.ShardStats
-	73, // 54: sinter.control.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
-	74, // 55: sinter.control.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
+	19, // 47: sinter.control.v1.Stats.ports:type_name -> sinter.control.v1.PortStats
+	20, // 48: sinter.control.v1.Stats.counters:type_name -> sinter.control.v1.CounterStats
+	21, // 49: sinter.control.v1.Stats.classes:type_name -> sinter.control.v1.ClassStats
+	22, // 50: sinter.control.v1.Stats.drops:type_name -> sinter.control.v1.DropStats
+	73, // 51: sinter.control.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	23, // 52: sinter.control.v1.Stats.workers:type_name -> sinter.control.v1.WorkerStats
+	24, // 53: sinter.control.v1.Stats.shards:type_name -> sinter.control.v1.ShardStats
+	74, // 54: sinter.control.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
+	75, // 55: sinter.control.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
 	17, // 56: sinter.control.v1.Stats.wires:type_name -> sinter.control.v1.WireStats
-	75, // 57: sinter.control.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	0,  // 58: sinter.control.v1.ShardStats.place:type_name -> sinter.control.v1.ShardPlace
-	25, // 59: sinter.control.v1.Inject.packets:type_name -> sinter.control.v1.InjectedPacket
-	27, // 60: sinter.control.v1.Injected.out:type_name -> sinter.control.v1.OutPacket
-	28, // 61: sinter.control.v1.Injected.drops:type_name -> sinter.control.v1.DropOf
-	29, // 62: sinter.control.v1.Injected.events:type_name -> sinter.control.v1.StateEvent
-	76, // 63: sinter.control.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	32, // 64: sinter.control.v1.NeighborList.neighbors:type_name -> sinter.control.v1.NeighborState
-	76, // 65: sinter.control.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	36, // 66: sinter.control.v1.StartTrace.classes:type_name -> sinter.control.v1.TraceClasses
-	35, // 67: sinter.control.v1.TraceStarted.trace:type_name -> sinter.control.v1.StartTrace
-	40, // 68: sinter.control.v1.Traced.packets:type_name -> sinter.control.v1.TracedPacket
-	41, // 69: sinter.control.v1.TracedPacket.classes:type_name -> sinter.control.v1.TracedClass
-	42, // 70: sinter.control.v1.TracedPacket.frames:type_name -> sinter.control.v1.TracedFrame
-	2,  // 71: sinter.control.v1.TracedFrame.kind:type_name -> sinter.control.v1.TracedFrame.Kind
-	45, // 72: sinter.control.v1.MoveShards.moves:type_name -> sinter.control.v1.ShardMove
-	49, // 73: sinter.control.v1.SetPeers.peers:type_name -> sinter.control.v1.Peer
-	50, // 74: sinter.control.v1.Peer.interfaces:type_name -> sinter.control.v1.PeerInterface
-	3,  // 75: sinter.control.v1.GiveShards.step:type_name -> sinter.control.v1.GiveShards.Step
-	51, // 76: sinter.control.v1.Given.layout:type_name -> sinter.control.v1.ShardLayout
-	4,  // 77: sinter.control.v1.TakeShards.step:type_name -> sinter.control.v1.TakeShards.Step
-	51, // 78: sinter.control.v1.TakeShards.layout:type_name -> sinter.control.v1.ShardLayout
-	10, // 79: sinter.control.v1.PartitionShards.partitioning:type_name -> sinter.control.v1.Partitioning
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	18, // 57: sinter.control.v1.WireStats.changes:type_name -> sinter.control.v1.WireChange
+	76, // 58: sinter.control.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	0,  // 59: sinter.control.v1.ShardStats.place:type_name -> sinter.control.v1.ShardPlace
+	26, // 60: sinter.control.v1.Inject.packets:type_name -> sinter.control.v1.InjectedPacket
+	28, // 61: sinter.control.v1.Injected.out:type_name -> sinter.control.v1.OutPacket
+	29, // 62: sinter.control.v1.Injected.drops:type_name -> sinter.control.v1.DropOf
+	30, // 63: sinter.control.v1.Injected.events:type_name -> sinter.control.v1.StateEvent
+	77, // 64: sinter.control.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	33, // 65: sinter.control.v1.NeighborList.neighbors:type_name -> sinter.control.v1.NeighborState
+	77, // 66: sinter.control.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	37, // 67: sinter.control.v1.StartTrace.classes:type_name -> sinter.control.v1.TraceClasses
+	36, // 68: sinter.control.v1.TraceStarted.trace:type_name -> sinter.control.v1.StartTrace
+	41, // 69: sinter.control.v1.Traced.packets:type_name -> sinter.control.v1.TracedPacket
+	42, // 70: sinter.control.v1.TracedPacket.classes:type_name -> sinter.control.v1.TracedClass
+	43, // 71: sinter.control.v1.TracedPacket.frames:type_name -> sinter.control.v1.TracedFrame
+	2,  // 72: sinter.control.v1.TracedFrame.kind:type_name -> sinter.control.v1.TracedFrame.Kind
+	46, // 73: sinter.control.v1.MoveShards.moves:type_name -> sinter.control.v1.ShardMove
+	50, // 74: sinter.control.v1.SetPeers.peers:type_name -> sinter.control.v1.Peer
+	51, // 75: sinter.control.v1.Peer.interfaces:type_name -> sinter.control.v1.PeerInterface
+	3,  // 76: sinter.control.v1.GiveShards.step:type_name -> sinter.control.v1.GiveShards.Step
+	52, // 77: sinter.control.v1.Given.layout:type_name -> sinter.control.v1.ShardLayout
+	4,  // 78: sinter.control.v1.TakeShards.step:type_name -> sinter.control.v1.TakeShards.Step
+	52, // 79: sinter.control.v1.TakeShards.layout:type_name -> sinter.control.v1.ShardLayout
+	10, // 80: sinter.control.v1.PartitionShards.partitioning:type_name -> sinter.control.v1.Partitioning
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -5132,7 +5256,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

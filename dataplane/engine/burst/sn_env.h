@@ -72,6 +72,7 @@ struct sn_burst {
 	uint64_t plain, fragments;
 	uint64_t known; /* bit per packet: there may be a decision for it, and it needs no class */
 	uint32_t iface;
+	uint64_t now;
 	const struct sn_continuation *ons; /* by packet: how it goes on; NULL: none comes from a stop */
 	struct sn_pkt pkts[SN_BURST_MAX];
 	uint32_t classes[SN_BURST_MAX];
@@ -97,6 +98,8 @@ struct sn_env {
 	uint64_t down;
 	/* Bit per interface: frames that are sent by it may go past an open one of them. */
 	uint64_t past_wires;
+	/* Bit per interface: of the next frames that are sent by it, one is checked (sn_spot.h). */
+	uint64_t spotted;
 	struct sn_wires *wires; /* NULL: no function is watched */
 	struct sn_hooks hooks;
 	struct sn_devices devices;

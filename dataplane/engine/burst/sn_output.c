@@ -2,6 +2,7 @@
 #include "sn_output.h"
 
 #include "sn_past.h"
+#include "sn_spot.h"
 
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason)
@@ -24,7 +25,7 @@ void sn_output_bury(struct sn_env *env)
 
 /* Takes frames that go past functions out of those that would be sent by a wire. How many are left, in their
  * order. */
-static __rte_noinline uint32_t take_past(struct sn_env *env, struct rte_mbuf **frames, uint32_t n)
+static uint32_t take_past(struct sn_env *env, struct rte_mbuf **frames, uint32_t n)
 {
 	uint32_t left = 0;
 
@@ -39,6 +40,18 @@ static __rte_noinline uint32_t take_past(struct sn_env *env, struct rte_mbuf **f
 	return left;
 }
 
+/* Frames that are about to be sent by a wire, of which some are not sent: how many are left, in their order.
+ */
+static __rte_noinline uint32_t look_through(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames,
+					    uint32_t n)
+{
+	if (env->past_wires >> iface & 1)
+		n = take_past(env, frames, n);
+	if (n > 0 && env->spotted >> iface & 1)
+		sn_spot_send(env, iface, frames, n);
+	return n;
+}
+
 static void flush(struct sn_env *env, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &env->sending.out[iface];
@@ -49,8 +62,8 @@ static void flush(struct sn_env *env, uint16_t iface)
 
 	b->n = 0;
 	env->sending.pending &= ~(1ull << iface);
-	if (unlikely(env->past_wires >> iface & 1)) {
-		n = take_past(env, b->pkts, n);
+	if (unlikely((env->past_wires | env->spotted) >> iface & 1)) {
+		n = look_through(env, iface, b->pkts, n);
 		if (n == 0)
 			return;
 	}
@@ -60,6 +73,8 @@ static void flush(struct sn_env *env, uint16_t iface)
 	tx->packets += sent;
 	for (uint32_t i = sent; i < n; i++) {
 		bytes -= b->pkts[i]->pkt_len;
+		if (env->program && env->program->interfaces[iface].wire)
+			sn_spot_forget(env, iface, b->pkts[i]);
 		sn_output_drop(env, b->pkts[i], SN_REASON_TX_FULL);
 	}
 	tx->bytes += bytes;

@@ -105,7 +105,7 @@ static void send_probes(struct sn_env *env, uint64_t now)
 		if (!wire)
 			continue;
 		judge(wire, p->bypassed >> back & 1 ? SN_PROBES_LOST_OPEN : SN_PROBES_LOST_CLOSED, now);
-		send_probe(env, wire, p->interfaces[back].probed_from, back);
+		send_probe(env, wire, p->interfaces[back].left_by, back);
 	}
 }
 
@@ -123,7 +123,18 @@ void sn_wires_look(struct sn_env *env)
 			continue;
 		env->down |= 1ull << back;
 		if (env->program->bypassed >> back & 1)
-			env->past_wires |= 1ull << env->program->interfaces[back].probed_from;
+			env->past_wires |= 1ull << env->program->interfaces[back].left_by;
+	}
+}
+
+static void have_checked(struct sn_env *env, uint64_t now)
+{
+	for (uint64_t left = env->program->returns; left; left &= left - 1) {
+		uint32_t back = (uint32_t)__builtin_ctzll(left);
+		struct sn_wire *wire = wire_of(env, back);
+
+		if (wire && sn_spots_due(&wire->spots, now))
+			env->spotted |= 1ull << env->program->interfaces[back].left_by;
 	}
 }
 
@@ -131,7 +142,11 @@ void sn_wires_tick(struct sn_env *env, uint64_t now)
 {
 	struct sn_wires *w = env->wires;
 
-	if (likely(!w || !env->program->probed))
+	env->burst.now = now;
+	if (likely(!w || !env->program->returns))
+		return;
+	have_checked(env, now);
+	if (!env->program->probed)
 		return;
 	if (now >= atomic_load_explicit(&w->due, memory_order_relaxed) &&
 	    !atomic_flag_test_and_set_explicit(&w->sending, memory_order_acquire)) {

@@ -3,7 +3,8 @@
 #define SN_WIRES_H
 
 /*
- * Whether functions outside of the program answer. A probe leaves by one of a function's wires, as a packet
+ * What is known of functions outside of the program: whether they answer, and what spot checks say of them
+ * (sn_spot.h). A probe leaves by one of a function's wires, as a packet
  * does that makes a stop, and the function bridges it: it comes back by the other. Workers share what they
  * know, by the port by which probes come back; one of them sends, whichever finds it due.
  */
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "sn_env.h"
+#include "sn_spot.h"
 #include "sn_tag.h"
 
 /* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
@@ -36,6 +38,7 @@ struct sn_wire {
 	/* Written by who sends: */
 	uint64_t sent_at;
 	uint32_t lost, back;
+	struct sn_spots spots;
 };
 
 struct sn_wires {
@@ -49,7 +52,7 @@ struct sn_wires {
 struct sn_wires *sn_wires_create(void);
 void sn_wires_free(struct sn_wires *wires);
 
-/* The wire by which an interface's probes come back; NULL: nobody knows it. */
+/* The wire by which a port's packets come back from stops; NULL: nobody knows it. */
 const struct sn_wire *sn_wires_of(const struct sn_wires *wires, uint16_t port);
 
 /* The addresses of a frame that leaves for a stop: to the port by which it comes back, which takes no others,
@@ -62,7 +65,8 @@ static inline void sn_wires_address(const struct sn_env *env, uint32_t back, uin
 		     (struct sn_tag){.nonce = env->program->nonce, .shard = 0, .continuation = continuation});
 }
 
-/* Sends probes if they are due, and has the worker know who is down: between two bursts. */
+/* Sends probes and has spot checks made if they are due, and has the worker know who is down: between two
+ * bursts. */
 void sn_wires_tick(struct sn_env *env, uint64_t now);
 
 /* The worker knows who is down, by a program that it has just got. */

@@ -9,12 +9,12 @@
 #include "sn_messages.h"
 #include "sn_offload.h"
 #include "sn_peering.h"
+#include "sn_report_wires.h"
 #include "sn_request_flows.h"
 #include "sn_state_kind.h"
 #include "sn_subscribers.h"
 #include "sn_threads.h"
 #include "sn_transfer.h"
-#include "sn_wires.h"
 
 #define SN_NO_MEMORY	    sn_fail(err, "no memory for the answer")
 #define SN_SESSIONS_DEFAULT 1000
@@ -77,37 +77,6 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 		if (plan->ports[i] != NULL)
 			report_missed(plan->ports[i], port, stats);
 		report_flows(sn_offload_flows(sn_engine_offload(engine), plan->ports[i]), port);
-	}
-	return 0;
-}
-
-/* Functions that get probes: each way through them. */
-static int report_wires(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Control__V1__Stats *stats)
-{
-	struct sn_threads *threads = sn_engine_threads(engine);
-	const struct sn_plan *plan = sn_threads_plan(threads);
-	const struct sn_program *program = plan->program;
-
-	stats->wires =
-		SN_NEW_ARRAY(arena, Sinter__Control__V1__WireStats, sinter__control__v1__wire_stats__init,
-			     (size_t)__builtin_popcountll(program->probed));
-	if (stats->wires == NULL)
-		return -1;
-	for (uint64_t left = program->probed; left != 0; left &= left - 1) {
-		uint32_t back = (uint32_t)__builtin_ctzll(left);
-		const struct sn_wire *wire =
-			sn_wires_of(sn_threads_wires(threads),
-				    plan->ports[back] != NULL ? plan->ports[back]->id : (uint16_t)back);
-		Sinter__Control__V1__WireStats *to = stats->wires[stats->n_wires++];
-
-		to->out = program->interfaces[program->interfaces[back].probed_from].name;
-		to->back = program->interfaces[back].name;
-		if (wire == NULL)
-			continue;
-		to->down = atomic_load_explicit(&wire->down, memory_order_relaxed);
-		to->probes = atomic_load_explicit(&wire->probes, memory_order_relaxed);
-		to->answers = atomic_load_explicit(&wire->answers, memory_order_relaxed);
 	}
 	return 0;
 }
@@ -414,9 +383,9 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Control__V1__G
 	if (request->loads)
 		return 0;
 	if (report_classes(plan->program, classes, arena, stats) != 0 ||
-	    report_counters(engine, counters, arena, stats) != 0 || report_wires(engine, arena, stats) != 0 ||
-	    report_tables(engine, arena, stats) != 0 || report_subscribers(engine, arena, stats) != 0 ||
-	    sn_report_observation(engine, arena, stats) != 0)
+	    report_counters(engine, counters, arena, stats) != 0 ||
+	    sn_report_wires(engine, arena, stats) != 0 || report_tables(engine, arena, stats) != 0 ||
+	    report_subscribers(engine, arena, stats) != 0 || sn_report_observation(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;
 }

@@ -220,26 +220,26 @@ static int carry_all(struct sn_builder *b)
 	return 0;
 }
 
-static int note_probes(struct sn_builder *b)
+static int note_ways(struct sn_builder *b)
 {
 	struct sn_program *p = b->p;
 
-	for (uint32_t i = 0; i < p->n_stops; i++)
-		if (p->stops[i].when_down) {
-			p->interfaces[p->stops[i].back].probed_from = (uint8_t)p->stops[i].out;
-			p->probed |= 1ull << p->stops[i].back;
-			if (p->stops[i].when_down == SN_DOWN_BYPASS)
-				p->bypassed |= 1ull << p->stops[i].back;
-		}
 	for (uint32_t i = 0; i < p->n_stops; i++) {
 		const struct sn_stop *s = &p->stops[i];
-		const struct sn_interface *back = &p->interfaces[s->back];
+		struct sn_interface *back = &p->interfaces[s->back];
+		uint64_t bit = 1ull << s->back;
 
-		if (p->probed >> s->back & 1 && back->probed_from != s->out)
+		if (p->returns & bit && back->left_by != s->out)
 			return sn_build_fail(b,
 					     "stop.back is %u (%.64s), by which frames of another way come "
 					     "back, want a wire of its own",
 					     s->back, back->name);
+		back->left_by = (uint8_t)s->out;
+		p->returns |= bit;
+		if (s->when_down)
+			p->probed |= bit;
+		if (s->when_down == SN_DOWN_BYPASS)
+			p->bypassed |= bit;
 	}
 	return 0;
 }
@@ -264,7 +264,7 @@ int sn_build_continuations(struct sn_builder *b)
 				     "there are %u stops, %u next hops and %u interfaces, want at most %u of "
 				     "their products",
 				     p->n_stops, p->n_hops, p->n_interfaces, SN_CONTINUATIONS_MAX);
-	if (note_probes(b))
+	if (note_ways(b))
 		return -EINVAL;
 	if (carry_all(b))
 		return -ENOMEM;

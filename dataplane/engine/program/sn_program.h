@@ -61,7 +61,7 @@ struct sn_interface {
 	uint64_t *vlans;     /* a bit for each VID; NULL: untagged frames only */
 	bool tiny_fragments; /* first fragments that end within their transport header are let in */
 	bool wire;	     /* a side of a stop: no hosts are there, and ARP is neither sent nor heard */
-	uint8_t probed_from; /* of a wire by which probes come back: the interface by which they leave */
+	uint8_t left_by;     /* of a wire by which packets come back from stops: that by which they leave */
 	uint8_t answer_ttl;  /* of errors that the interface sends into the chain */
 	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
@@ -314,7 +314,8 @@ struct sn_program {
 	uint16_t nonce; /* of the tags of its frames on their way to stops: sn_tag.h */
 	uint32_t n_before;
 	struct sn_numbering before[SN_BEFORE_MAX]; /* the last one first */
-	uint64_t probed;			   /* bit per interface: probes come back by it */
+	uint64_t returns;			   /* bit per interface: packets come back from stops by it */
+	uint64_t probed;			   /* … and so do probes */
 	uint64_t bypassed; /* bit per interface: packets do not wait for the function that should return them
 			    */
 };

@@ -192,7 +192,7 @@ static int open_worker(struct mailbox *mailbox, struct sn_error *err)
 		.state = mailbox->state,
 		.tx = hand_on,
 		.tx_ctx = mailbox,
-		.wires = mailbox->silent,
+		.wires = mailbox->functions,
 	};
 
 	mailbox->worker = sn_worker_create(&config, err);
@@ -239,7 +239,7 @@ static void close_line(struct bench *bench)
 		}
 		if (mailbox->state != NULL)
 			sn_state_free(mailbox->state);
-		sn_wires_free(mailbox->silent);
+		sn_wires_free(mailbox->functions);
 		sn_plan_free(mailbox->plan);
 	}
 }

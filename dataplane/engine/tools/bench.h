@@ -52,7 +52,8 @@ struct mailbox {
 	uint64_t holding;	     /* bit per interface by which frames are to come back */
 	uint8_t back[SN_IFACES_MAX]; /* by wire: by which a frame comes back that left by it */
 	struct held held[SN_IFACES_MAX];
-	struct sn_wires *silent; /* the functions on the wires get probes, and are down; NULL: they are up */
+	struct sn_wires *functions; /* on the wires; NULL: there are none */
+	bool silent;		    /* they get probes, and are down */
 };
 
 struct bench {

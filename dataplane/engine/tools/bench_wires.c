@@ -9,20 +9,13 @@
 #include "sn_wires.h"
 
 /* They were so when the engine was asked last. */
-static struct sn_wires *silent(uint32_t n_ports, struct sn_error *err)
+static void take_down(struct sn_wires *w, uint32_t n_ports)
 {
-	struct sn_wires *w = sn_wires_create();
-
-	if (w == NULL) {
-		sn_fail(err, "no memory for probes");
-		return NULL;
-	}
 	for (uint32_t i = 0; i < n_ports; i++) {
 		w->wires[i].sent_at = sn_now_ns();
 		w->wires[i].lost = SN_PROBES_LOST_CLOSED;
 		atomic_store(&w->wires[i].down, true);
 	}
-	return w;
 }
 
 int wires_find(struct mailbox *mailbox, struct sn_error *err)
@@ -35,10 +28,15 @@ int wires_find(struct mailbox *mailbox, struct sn_error *err)
 		mailbox->wires |= 1ull << stop->out;
 		mailbox->back[stop->out] = (uint8_t)stop->back;
 	}
-	if (!program->probed)
+	if (!program->n_stops)
 		return 0;
-	mailbox->silent = silent(program->n_interfaces, err);
-	return mailbox->silent != NULL ? 0 : -1;
+	mailbox->functions = sn_wires_create();
+	if (mailbox->functions == NULL)
+		return sn_fail(err, "no memory for the functions on wires");
+	mailbox->silent = program->probed != 0;
+	if (mailbox->silent)
+		take_down(mailbox->functions, program->n_interfaces);
+	return 0;
 }
 
 uint16_t wires_take(struct mailbox *mailbox, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
@@ -46,7 +44,7 @@ uint16_t wires_take(struct mailbox *mailbox, uint16_t iface, struct rte_mbuf **p
 	struct held *held = &mailbox->held[mailbox->back[iface]];
 	uint16_t taken = RTE_MIN(n, SN_BENCH_HANDED - held->n);
 
-	if (mailbox->silent != NULL) {
+	if (mailbox->silent) {
 		rte_pktmbuf_free_bulk(pkts, n);
 		return n;
 	}

@@ -4,6 +4,7 @@
 
 #include "sn_devices.h"
 #include "sn_output.h"
+#include "sn_spot.h"
 #include "sn_wires.h"
 #include "sn_worker_private.h"
 
@@ -15,10 +16,20 @@ static uint64_t source_of(const struct rte_mbuf *m)
 	return m->data_len < SN_ETHER_LEN ? 0 : sn_mac_number(rte_pktmbuf_mtod_offset(m, const uint8_t *, 6));
 }
 
+/* The frame's source address is no continuation's, but may be one that is checked. */
+static __rte_noinline bool find_checked(struct sn_worker *w, uint16_t iface, struct rte_mbuf *m, uint64_t now,
+					struct sn_continuation *on)
+{
+	if (m->data_len < SN_ETHER_LEN || !sn_spot_back(&w->fast.env, iface, m, now))
+		return false;
+	return sn_continuation_find(w->fast.env.program, iface,
+				    rte_pktmbuf_mtod_offset(m, const uint8_t *, 6), on);
+}
+
 /* How many of the frames from the first on go on in one segment, or by their interface: those that do not
  * know how. *known: which. */
 static uint32_t alike(struct sn_worker *w, uint16_t iface, struct rte_mbuf *const *frames, uint32_t n,
-		      bool *known)
+		      uint64_t now, bool *known)
 {
 	struct sn_continuation *ons = w->ons;
 	uint64_t last = 0;
@@ -34,6 +45,10 @@ static uint32_t alike(struct sn_worker *w, uint16_t iface, struct rte_mbuf *cons
 		}
 		last = source;
 		has = sn_continuation_find(w->fast.env.program, iface, (const uint8_t *)&source, &ons[k]);
+		if (unlikely(!has) && find_checked(w, iface, frames[k], now, &ons[k])) {
+			has = true;
+			last = 0; /* the next one may have been checked, too */
+		}
 		if (!k)
 			*known = has;
 		else if (has != *known || (has && ons[k].segment != ons[0].segment))
@@ -50,7 +65,7 @@ static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, st
 
 	while (n) {
 		bool known = false;
-		uint32_t part = alike(w, iface, frames, n, &known);
+		uint32_t part = alike(w, iface, frames, n, now, &known);
 
 		if (known)
 			sn_worker_run_returned(w, iface, frames, part, now);

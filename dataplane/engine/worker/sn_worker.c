@@ -332,6 +332,7 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 			  ifc->vlans, ifc->sources, ifc->tiny_fragments);
 	w->fast.env.burst.frames = frames;
 	w->fast.env.burst.iface = iface;
+	w->fast.env.burst.now = now;
 	w->fast.env.burst.plain = parsed.plain;
 	w->fast.env.burst.fragments = parsed.fragments;
 	w->fast.env.burst.ons = ons;

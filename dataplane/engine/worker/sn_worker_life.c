@@ -53,6 +53,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 			(uint16_t)RTE_MIN(program->interfaces[i].mtu, (uint32_t)UINT16_MAX);
 	}
 	w->dispatching = is_dispatching(w);
+	w->fast.env.spotted = 0;
 	sn_wires_look(&w->fast.env);
 	if (program)
 		sn_slow_apply(&w->fast.slow, w->n_workers);

@@ -33,7 +33,7 @@ type Out struct {
 	// Unresolved frames wait for NextHop to answer ARP; their destination MAC is zero.
 	Unresolved bool
 	NextHop    netip.Addr
-	// Tagged frames leave for a stop: their source address is a continuation (dataplane/tag), which each engine numbers as it likes.
+	// Tagged frames leave for a stop: their source address marks them (dataplane/tag), as each engine likes.
 	Tagged bool
 }
 

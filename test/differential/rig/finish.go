@@ -51,6 +51,7 @@ func (r *Rig) Finish(ctx context.Context, now time.Duration) error {
 	}
 	r.compareCounters(stats, note)
 	r.compareColours(stats, note)
+	r.compareChecks(stats, note)
 	r.compareInspections(stats, note)
 	if err := r.compareObserved(ctx, now, note); err != nil {
 		return err

@@ -35,10 +35,11 @@ type Rig struct {
 	Result *synth.Result
 	// Exhausts says that a NAPT of the chain may run out of the ports of one shard.
 	Exhausts bool
-	Workers  int          // of the engine
-	Cut      string       // what tells it the shard of a flow
-	Cache    int          // decisions that a worker keeps whole
-	stops    map[int]Stop // functions outside of the chain, by the interface that leads to them
+	Workers  int                // of the engine
+	Cut      string             // what tells it the shard of a flow
+	Cache    int                // decisions that a worker keeps whole
+	stops    map[int]Stop       // functions outside of the chain, by the interface that leads to them
+	checks   map[string]*checks // of ways through them, by the interface's name
 	watched  watched
 	probes   map[int]uint64 // that the engine sent, by interface
 	last     interp.Result  // what was right for the last packet
@@ -68,6 +69,8 @@ type tally struct {
 	Left    int    // of the packets, those upon which some frame left
 	Shared  int    // sessions at the end whose outside address and port another has too
 	early   uint64 // how often counters may count packets or not that are dropped elsewhere than in the oracle
+	Checked uint64 // frames that left for a stop to be compared with what comes back
+	Lies    uint64 // … that were changed then as the stop does not declare
 	Drops   map[string]uint64
 	out     []uint64 // per interface
 }
@@ -109,7 +112,7 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 	res.Program.IcmpRate = 0 // the oracle answers everything
 	r := &Rig{
 		Chain: g.Chain, Graph: g, Result: res, Workers: workers(g.Chain), Cut: PartitionByHost, Cache: decisions(g.Chain),
-		napts: map[string]bool{}, answering: map[string]bool{}, stops: map[int]Stop{},
+		napts: map[string]bool{}, answering: map[string]bool{}, stops: map[int]Stop{}, checks: map[string]*checks{},
 	}
 	if draw.Metered(g) {
 		r.Workers = 1 // several share a bucket by chunks (docs/elements.md)

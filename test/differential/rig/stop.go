@@ -28,6 +28,8 @@ type Stop struct {
 	turns   bool   // it sends some packets back by the side where they came from
 	mac     []byte // of that side
 	changes []headerspace.Field
+	lies    []headerspace.Field // changes that it does not declare
+	checks  *checks
 }
 
 // addStop notes both ways through a stop.
@@ -38,7 +40,7 @@ func (r *Rig) addStop(name string, e element.Stop) {
 	}
 	turns := len(r.stops) == 0 // two that turn the same packets would pass them to and fro
 	for side, by := range at {
-		r.stops[by] = Stop{name, by, at[1-side], turns, r.Graph.Interfaces[by].MAC, e.Changes}
+		r.stops[by] = Stop{name, by, at[1-side], turns, r.Graph.Interfaces[by].MAC, e.Changes, lies(e.Changes), r.checksOf(by)}
 	}
 }
 
@@ -49,6 +51,7 @@ const (
 	doubled   = 12
 	turned    = 13 // they come back by the side where they came from
 	written   = 36 // if the stop says that it writes
+	lied      = 40 // a field is written that the stop does not say it writes
 	fates     = 64
 )
 
@@ -57,7 +60,7 @@ func (s Stop) pass(frame []byte) (out []draw.Sent) {
 	h := fnv.New32a()
 	_, _ = h.Write(frame[12:])
 	_, _ = h.Write([]byte(s.name))
-	back, frame := s.back, slices.Clone(frame)
+	back, was, frame := s.back, frame, slices.Clone(frame)
 	times := 1
 	switch fate := int(h.Sum32() % fates); {
 	case fate < dropped:
@@ -70,7 +73,12 @@ func (s Stop) pass(frame []byte) (out []draw.Sent) {
 		back = s.by
 		copy(frame, s.mac)
 	case fate < written:
-		s.write(frame, h.Sum32()/fates)
+		s.write(frame, s.changes, h.Sum32()/fates)
+	case fate < lied:
+		s.write(frame, s.lies, h.Sum32()/fates)
+	}
+	if back == s.back {
+		s.checks.comeBack(was, frame, s.changes)
 	}
 	for range times {
 		out = append(out, draw.Sent{Iface: back, Frame: frame})
@@ -78,17 +86,22 @@ func (s Stop) pass(frame []byte) (out []draw.Sent) {
 	return out
 }
 
-// write changes one of the fields that the stop may write.
-func (s Stop) write(frame []byte, n uint32) {
-	if len(s.changes) == 0 {
+// packetOf is the IP packet of a frame.
+func packetOf(frame []byte) []byte {
+	if frame[12] != 0x08 { // tagged
+		return frame[18:]
+	}
+	return frame[14:]
+}
+
+// write changes one of these fields.
+func (s Stop) write(frame []byte, fields []headerspace.Field, n uint32) {
+	if len(fields) == 0 {
 		return
 	}
-	ip := frame[14:]
-	if frame[12] != 0x08 { // tagged
-		ip = frame[18:]
-	}
+	ip := packetOf(frame)
 	was := slices.Clone(ip)
-	switch s.changes[int(n)%len(s.changes)] {
+	switch fields[int(n)%len(fields)] {
 	case headerspace.DSCP:
 		ip[1] = ip[1]&3 | byte(n>>8)<<2
 	case headerspace.TTL:
@@ -201,7 +214,7 @@ func known(p *programpb.Program) *interp.Known {
 	}
 }
 
-// Untagged is what an engine did, without the continuations of frames that left for stops: each program that is loaded has its own.
+// Untagged is what an engine did, without the marks of frames that left for stops: each program that is loaded has its own.
 func (r *Rig) Untagged(did interp.Seen) interp.Seen {
 	did.Out = slices.Clone(did.Out)
 	for i, o := range did.Out {

@@ -163,19 +163,24 @@ func TestTheHeaviestSubscribersAreShown(t *testing.T) {
 	}
 }
 
-func TestBlackboxesAreShownWithWhetherTheyAreUp(t *testing.T) {
+func TestBlackboxesAreShownWithProbesAndChecks(t *testing.T) {
 	s := sample(2, 1)
 	s.Wires = []*controlpb.WireStats{
-		{Out: "ips-inside", Back: "ips-outside", Probes: 500, Answers: 499},
-		{Out: "ips-outside", Back: "ips-inside", Down: true, Probes: 500, Answers: 2},
+		{
+			Out: "ips-inside", Back: "ips-outside", Watched: true, Probes: 500, Answers: 499, Checked: 100, Returned: 98, Times: []uint64{0, 0, 0, 0, 0, 98, 0},
+			Changes: []*controlpb.WireChange{{Field: "DSCP", Packets: 3}, {Field: "TTLRaised", Packets: 98, Lately: true}},
+		},
+		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 500, Answers: 2, Checked: 64},
+		{Out: "dpi-inside", Back: "dpi-outside", Checked: 7, Returned: 7, Times: []uint64{0, 0, 0, 0, 0, 0, 7}},
 	}
 	var b bytes.Buffer
 	if err := Text(&b, Make(nil, nil, s), 0); err != nil {
 		t.Fatal(err)
 	}
-	const want = "PROBES  ANSWERS  BLACKBOX\n" +
-		"500     499      ips-inside to ips-outside: up\n" +
-		"500     2        ips-outside to ips-inside: down\n\n"
+	const want = "CHECKED  RETURNED  MEDIAN  P99   BLACKBOX\n" +
+		"100      98        23µs    32µs  ips-inside to ips-outside: up, 499 of 500 probes answered; changes what it does not declare: DSCP of 3, TTLRaised of 98\n" +
+		"64       0         -       -     ips-outside to ips-inside: down, 2 of 500 probes answered\n" +
+		"7        7         45µs    64µs  dpi-inside to dpi-outside\n\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}

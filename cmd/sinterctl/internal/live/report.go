@@ -63,13 +63,36 @@ type Drop struct {
 	Rate
 }
 
-// Wire is a way through a blackbox: probes leave by one interface, and come back by the other.
+// Wire is a way through a blackbox: packets leave by one interface, and come back by the other.
 type Wire struct {
-	Out     string `json:"out"`
-	Back    string `json:"back"`
-	Up      bool   `json:"up"`
-	Probes  uint64 `json:"probes"`
-	Answers uint64 `json:"answers"`
+	Out  string `json:"out"`
+	Back string `json:"back"`
+	// Probes are of one that gets some, Checked packets that are compared as they left and as they came back.
+	Probes  *Probes `json:"probes,omitempty"`
+	Checked Checked `json:"checked"`
+}
+
+// Probes are sent through a blackbox.
+type Probes struct {
+	Up       bool   `json:"up"`
+	Sent     uint64 `json:"sent"`
+	Answered uint64 `json:"answered"`
+}
+
+// Checked are some of the packets that left for a blackbox. Of times there are none if none came back meanwhile.
+type Checked struct {
+	Sent     uint64   `json:"sent"`
+	Returned uint64   `json:"returned"`
+	Median   *float64 `json:"medianSeconds,omitempty"`
+	P99      *float64 `json:"p99Seconds,omitempty"`
+	Changes  []Change `json:"changes,omitempty"`
+}
+
+// Change is a header field that a blackbox changes although it does not declare it.
+type Change struct {
+	Field   string `json:"field"`
+	Packets uint64 `json:"packets"`
+	Lately  bool   `json:"lately"` // within the last minute
 }
 
 // Table is a state table.
@@ -134,9 +157,7 @@ func Make(p *programpb.Program, before, now *controlpb.Stats) Report {
 	r.Interfaces = m.interfaces(before.GetPorts(), now.GetPorts())
 	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
 	r.Tables = m.tables(before.GetTables(), now.GetTables())
-	for _, w := range now.GetWires() {
-		r.Wires = append(r.Wires, Wire{w.GetOut(), w.GetBack(), !w.GetDown(), w.GetProbes(), w.GetAnswers()})
-	}
+	r.Wires = wires(before.GetWires(), now.GetWires())
 	r.Subscribers = subscribers(now.GetSubscribers())
 	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
 	if !slices.Equal(before.GetHash(), now.GetHash()) {

@@ -15,7 +15,7 @@ const written = 1<<programpb.Field_VLAN | 1<<programpb.Field_SRC | 1<<programpb.
 
 func init() {
 	rule.RegisterCheck(func(p *programpb.Program) error {
-		return rule.First(rule.Each(p.GetInterfaces(), wire), watched(p), continuations(p))
+		return rule.First(rule.Each(p.GetInterfaces(), wire), ends(p), continuations(p))
 	})
 	rule.RegisterOutcome[*programpb.Leg_Stop](rule.Outcome{
 		Check:   func(p *programpb.Program, at string, l *programpb.Leg) error { return stop(p, at, l.GetStop()) },
@@ -132,25 +132,17 @@ func stopsOf(p *programpb.Program, f func(at string, s *programpb.Stop) error) e
 	})
 }
 
-// watched refuses two ways through functions that come back by one wire, if one of them gets probes: a frame that comes back has to tell of its way.
-func watched(p *programpb.Program) error {
-	type end struct {
-		out           uint32 // of the first way that comes back there
-		shared, probe bool
-	}
-	ends := map[uint32]*end{}
+// ends refuses two ways through functions that come back by one wire: a probe, or a packet that is checked, has to tell of its way.
+func ends(p *programpb.Program) error {
+	outs := map[uint32]uint32{} // of the first way that comes back there
 	return stopsOf(p, func(at string, s *programpb.Stop) error {
 		if int(s.GetBack()) >= len(p.GetInterfaces()) {
 			return nil // which the leg's check refuses
 		}
-		e := ends[s.GetBack()]
-		if e == nil {
-			e = &end{out: s.GetOut()}
-			ends[s.GetBack()] = e
-		}
-		e.shared = e.shared || s.GetOut() != e.out
-		e.probe = e.probe || s.GetDown() != nil
-		if e.shared && e.probe {
+		out, known := outs[s.GetBack()]
+		if !known {
+			outs[s.GetBack()] = s.GetOut()
+		} else if out != s.GetOut() {
 			name := p.GetInterfaces()[s.GetBack()].GetName()
 			return fmt.Errorf("%s: stop.back is %d (%s), by which frames of another way come back, want a wire of its own", at, s.GetBack(), name)
 		}

@@ -80,7 +80,7 @@ func shared(out uint32, first, second *programpb.Stop) func(*programpb.Program) 
 // mostHops is how many there may be, beside the sample's next hop and none.
 const mostHops = 1<<17/program.MaxInterfaces - 2
 
-// sharedBack is said of a wire by which two ways come back, if one of them is watched.
+// sharedBack is said of a wire by which two ways come back.
 const sharedBack = "stop.back is 3 (ips/outside), by which frames of another way come back, want a wire of its own"
 
 // Programs are with a stop; the first is right.
@@ -103,7 +103,7 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("stop-drop-high", probed(&programpb.Stop{Down: &programpb.Stop_Drop{Drop: 1}}, 0), "stop.drop is 1, but there are only 1"),
 	ruletest.Refused("stop-bypass-high", probed(&programpb.Stop{Down: &programpb.Stop_Bypass{Bypass: 1}}, 0), "stop.bypass is 1, but there are only 1"),
 	ruletest.Refused("stop-bypass-writes", probed(bypassed, 1<<programpb.Field_TTL), "stop.bypass with stop.writes 0x20, want 0: what is written would be missing"),
-	ruletest.Accepted("stop-back-shared", shared(4, nil, nil)),
+	ruletest.Refused("stop-back-shared", shared(4, nil, nil), sharedBack),
 	ruletest.Accepted("stop-back-same-way", shared(2, dropped, bypassed)),
 	ruletest.Refused("stop-back-shared-first", shared(4, dropped, nil), sharedBack),
 	ruletest.Refused("stop-back-shared-second", shared(4, nil, bypassed), sharedBack),

@@ -1,0 +1,64 @@
+package telemetry
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// declared sets whether the functions outside of the chain change what they declare. It removes the condition if there are none.
+func (s *Seen) declared(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
+	const kind = v1alpha1.ConditionFunctionsAsDeclared
+	isWire := func(i *programpb.Interface) bool { return i.GetWire() }
+	switch p := s.State.Program; {
+	case p == nil || !slices.ContainsFunc(p.GetInterfaces(), isWire):
+		meta.RemoveStatusCondition(conditions, kind)
+	case s.Now == nil:
+		set(kind, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say what functions change")
+	case s.Now.Hash() != p.Hash: // the last sample is of the program before: what was said stays
+	default:
+		status, reason, message := contradictions(s.Now.Stats.GetWires())
+		set(kind, status, reason, message)
+	}
+}
+
+func contradictions(list []*controlpb.WireStats) (status metav1.ConditionStatus, reason, message string) {
+	var wrong, unchecked []string
+	for _, w := range list {
+		way := w.GetOut() + " to " + w.GetBack()
+		if w.GetReturned() == 0 {
+			unchecked = append(unchecked, way)
+		}
+		for _, c := range w.GetChanges() {
+			if c.GetLately() {
+				wrong = append(wrong, way+": "+contradiction(c.GetField()))
+			}
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonContradicted, strings.Join(wrong, "; ")
+	case len(unchecked) == len(list):
+		return metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "no packet has come back yet to be compared with what left"
+	case len(unchecked) > 0:
+		return metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "no packet has come back yet to be compared: " + strings.Join(unchecked, ", ")
+	}
+	return metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "packets come back with no other change than declared"
+}
+
+// contradiction is what a function does that it does not declare.
+func contradiction(field string) string {
+	switch field {
+	case "Protocol":
+		return "the function changes the protocol, which none may"
+	case "TTLRaised":
+		return "the function raises the TTL, which none may"
+	}
+	return "the function changes " + field + ", which its behavior.writes does not have"
+}

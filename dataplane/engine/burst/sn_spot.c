@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_spot.h"
+
+#include <string.h>
+
+#include "sn_env.h"
+#include "sn_tag.h"
+#include "sn_wires.h"
+
+enum {
+	NUMBER_BITS = 6, /* of a spot, and of a port */
+	KEY_BITS = 28,
+	AT_SOURCE = 6,
+};
+
+_Static_assert(SN_SPOTS == 1 << NUMBER_BITS && SN_IFACES_MAX <= 1 << NUMBER_BITS, "an address has both");
+
+static uint64_t relaxed(const _Atomic uint64_t *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void count(_Atomic uint64_t *v, uint64_t n)
+{
+	atomic_fetch_add_explicit(v, n, memory_order_relaxed);
+}
+
+/* ---- addresses ---- */
+
+static uint64_t key_of(const struct sn_env *env)
+{
+	return env->wires->key >> (64 - KEY_BITS);
+}
+
+static void write_address(const struct sn_env *env, uint32_t port, uint32_t number, uint8_t mac[6])
+{
+	uint64_t low = (key_of(env) << NUMBER_BITS | port) << NUMBER_BITS | number;
+
+	mac[0] = SN_SPOT_FIRST;
+	mac[1] = (uint8_t)(low >> 32);
+	sn_store32(mac + 2, (uint32_t)low);
+}
+
+/* The one that has an address, on the way that ends at an interface. NULL: none does. */
+static struct sn_spot *spot_of(const struct sn_env *env, uint32_t back, const uint8_t mac[6])
+{
+	uint32_t port = env->addresses.ports[back];
+	uint8_t own[6];
+
+	if (mac[0] != SN_SPOT_FIRST || !env->wires || port >= SN_IFACES_MAX)
+		return NULL;
+	write_address(env, port, mac[5] & (SN_SPOTS - 1), own);
+	return memcmp(mac, own, sizeof(own)) ? NULL
+					     : &env->wires->wires[port].spots.spots[mac[5] & (SN_SPOTS - 1)];
+}
+
+/* ---- fields ---- */
+
+static struct sn_spot_fields fields_of(const struct sn_pkt *p)
+{
+	return (struct sn_spot_fields){
+		.src = p->src,
+		.dst = p->dst,
+		.sport = p->sport,
+		.dport = p->dport,
+		.vlan = p->vlan ? p->vlan : SN_VLAN_ABSENT, /* a priority tag is none */
+		.id = sn_load16(rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l3 + 4)),
+		.len = p->ip_len,
+		.proto = p->proto,
+		.dscp = p->dscp,
+		.ttl = p->ttl,
+		.whole = p->frag == SN_FRAG_WHOLE,
+	};
+}
+
+/* A frame that is ready to be sent. */
+static struct sn_spot_fields fields_as_sent(struct rte_mbuf *m)
+{
+	struct sn_pkt p = {.m = m};
+
+	sn_parse_waited(&p);
+	return fields_of(&p);
+}
+
+/* A frame as it came in. False: the chain takes no such frame. */
+static bool read_fields(const struct sn_env *env, uint32_t iface, struct rte_mbuf *m,
+			struct sn_spot_fields *to)
+{
+	const struct sn_interface *ifc = &env->program->interfaces[iface];
+	struct sn_pkt p;
+	struct sn_parsed parsed = sn_parse(&m, &p, 1, (uint8_t)iface, env->addresses.macs[iface], ifc->vlans,
+					   ifc->sources, ifc->tiny_fragments);
+
+	if (parsed.plain)
+		sn_parse_plain(&p, m, (uint8_t)iface);
+	else if (parsed.fragments)
+		sn_parse_fragment(&p, m, (uint8_t)iface);
+	if (p.reason)
+		return false;
+	*to = fields_of(&p);
+	return true;
+}
+
+/* Bit per field in which b differs from a whole packet. */
+static uint32_t difference(const struct sn_spot_fields *a, const struct sn_spot_fields *b)
+{
+	uint32_t d = 0;
+
+	d |= (uint32_t)(a->vlan != b->vlan) << SN_VLAN;
+	d |= (uint32_t)(a->src != b->src) << SN_SRC;
+	d |= (uint32_t)(a->dst != b->dst) << SN_DST;
+	d |= (uint32_t)(a->proto != b->proto) << SN_PROTO;
+	d |= (uint32_t)(a->dscp != b->dscp) << SN_DSCP;
+	d |= (uint32_t)(a->ttl != b->ttl) << SN_TTL;
+	if (b->whole && a->proto == b->proto) {
+		d |= (uint32_t)(a->sport != b->sport) << SN_SPORT;
+		d |= (uint32_t)(a->dport != b->dport) << SN_DPORT;
+	}
+	return d;
+}
+
+/* ---- out ---- */
+
+bool sn_spots_due(struct sn_spots *spots, uint64_t now)
+{
+	uint64_t due = relaxed(&spots->due);
+
+	return now >= due &&
+	       atomic_compare_exchange_strong_explicit(&spots->due, &due, now + SN_SPOTS_NS,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* The next one that no frame has, to be filled in. NULL: so many are at the function, or lost there. */
+static struct sn_spot *take(struct sn_spots *spots, uint64_t now, uint32_t *number)
+{
+	struct sn_spot *s;
+	uint32_t was;
+
+	*number = atomic_fetch_add_explicit(&spots->next, 1, memory_order_relaxed) % SN_SPOTS;
+	s = &spots->spots[*number];
+	was = atomic_load_explicit(&s->state, memory_order_relaxed);
+	if (was == SN_SPOT_HELD || (was == SN_SPOT_AWAY && now < relaxed(&s->sent_at) + SN_SPOT_LOST_NS))
+		return NULL;
+	return atomic_compare_exchange_strong_explicit(&s->state, &was, SN_SPOT_HELD, memory_order_acquire,
+						       memory_order_relaxed)
+		       ? s
+		       : NULL;
+}
+
+void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
+{
+	uint64_t now = env->burst.now;
+	struct rte_mbuf *m = frames[now % n];
+	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
+	struct sn_spot_fields fields;
+	const struct sn_stop *stop;
+	uint32_t number, port;
+	struct sn_spots *spots;
+	struct sn_spot *s;
+	struct sn_tag tag;
+
+	if (m->nb_segs > 1 || sn_load16(f + 12) == SN_PROBE_TYPE || !sn_tag_read(f + AT_SOURCE, &tag) ||
+	    tag.nonce != env->program->nonce)
+		return;
+	stop = sn_continuation_stop(env->program, tag.continuation);
+	port = env->addresses.ports[stop->back];
+	fields = fields_as_sent(m);
+	if (stop->out != iface || port >= SN_IFACES_MAX || !fields.whole)
+		return;
+	env->spotted &= ~(1ull << iface);
+	spots = &env->wires->wires[port].spots;
+	s = take(spots, now, &number);
+	if (!s)
+		return;
+	s->writes = stop->writes;
+	s->fields = fields;
+	memcpy(s->source, f + AT_SOURCE, sizeof(s->source));
+	atomic_store_explicit(&s->sent_at, now, memory_order_relaxed);
+	write_address(env, port, number, f + AT_SOURCE);
+	count(&spots->checked, 1);
+	atomic_store_explicit(&s->state, SN_SPOT_AWAY, memory_order_release);
+}
+
+void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m)
+{
+	for (uint64_t left = env->program->returns; left; left &= left - 1) {
+		uint32_t back = (uint32_t)__builtin_ctzll(left), was = SN_SPOT_AWAY;
+		struct sn_spot *s;
+
+		if (env->program->interfaces[back].left_by != iface)
+			continue;
+		s = spot_of(env, back, rte_pktmbuf_mtod_offset(m, const uint8_t *, AT_SOURCE));
+		if (s && atomic_compare_exchange_strong_explicit(&s->state, &was, SN_SPOT_FREE,
+								 memory_order_relaxed, memory_order_relaxed))
+			count(&env->wires->wires[env->addresses.ports[back]].spots.checked, (uint64_t)-1);
+	}
+}
+
+/* ---- back ---- */
+
+/* Whether it is the packet that was sent. A function may make one with the addresses of another, as an IPS
+ * does that resets a connection. */
+static bool is_same(const struct sn_spot_fields *was, const struct sn_spot_fields *is)
+{
+	return was->len == is->len || (was->id == is->id && was->id != 0);
+}
+
+static void compare(struct sn_spots *spots, const struct sn_spot *s, const struct sn_spot_fields *fields,
+		    uint64_t now)
+{
+	uint32_t changed = difference(&s->fields, fields) & ~(uint32_t)s->writes;
+
+	if (!is_same(&s->fields, fields))
+		return;
+	if (fields->ttl > s->fields.ttl)
+		changed = (changed & ~(1u << SN_TTL)) | 1u << SN_SPOT_TTL_RAISED;
+	for (; changed; changed &= changed - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(changed);
+
+		count(&spots->changed[i], 1);
+		atomic_store_explicit(&spots->changed_at[i], now, memory_order_relaxed);
+	}
+}
+
+/* Another worker may have read the clock before this one sent the frame. */
+static void note_time(struct sn_spots *spots, uint64_t sent_at, uint64_t now)
+{
+	uint64_t ns = now > sent_at ? now - sent_at : 0, us = ns / 1000;
+	uint32_t i = us ? 64 - (uint32_t)__builtin_clzll(us) : 0;
+
+	count(&spots->returned, 1);
+	count(&spots->times[RTE_MIN(i, SN_SPOT_TIMES - 1u)], 1);
+	count(&spots->time, ns);
+}
+
+/* Whether it had a frame, and nobody holds it; then it is the caller's. */
+static bool hold(struct sn_spot *s, uint32_t *was)
+{
+	*was = atomic_load_explicit(&s->state, memory_order_relaxed);
+	return (*was == SN_SPOT_AWAY || *was == SN_SPOT_BACK) &&
+	       atomic_compare_exchange_strong_explicit(&s->state, was, SN_SPOT_HELD, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t now)
+{
+	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
+	struct sn_spot *s = spot_of(env, iface, f + AT_SOURCE);
+	struct sn_spot_fields fields;
+	uint32_t was;
+
+	if (!s || !hold(s, &was))
+		return false;
+	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
+	if (was == SN_SPOT_AWAY) {
+		struct sn_spots *spots = &env->wires->wires[env->addresses.ports[iface]].spots;
+
+		note_time(spots, relaxed(&s->sent_at), now);
+		if (read_fields(env, iface, m, &fields))
+			compare(spots, s, &fields, now);
+	}
+	atomic_store_explicit(&s->state, SN_SPOT_BACK, memory_order_release);
+	return true;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_SPOT_H
+#define SN_SPOT_H
+
+/*
+ * Spot checks of functions outside of the program: whether they change what they declare, and how long they
+ * take. Now and then a frame leaves for one from an address that no other frame has, instead of its
+ * continuation's. So it is known when it comes back, whatever the function has done to it, and no other
+ * packet is taken for it. It goes on by its continuation then.
+ *
+ * An address is 06:<key, 28 bits; port, 6 bits; number, 6 bits>: a local one, and no tag (sn_tag.h). There
+ * are few, so a bridge that learns has to know few.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "sn_field.h"
+#include "sn_parse.h"
+
+struct sn_env;
+
+#define SN_SPOT_FIRST	  0x06
+#define SN_SPOTS	  64		 /* of a way: frames at a function at once */
+#define SN_SPOTS_NS	  10000000ull	 /* between two of a way */
+#define SN_SPOT_LOST_NS	  60000000000ull /* a frame that takes longer to come back is not known any more */
+#define SN_SPOT_LATELY_NS 60000000000ull /* a function is contradicted for so long */
+
+/* Changes against a function's declaration: of fields (enum sn_field), and: */
+#define SN_SPOT_TTL_RAISED SN_FIELDS
+#define SN_SPOT_CHANGES	   (SN_FIELDS + 1)
+
+/* Times at a function, each below 2^i us; the last one has no bound. */
+#define SN_SPOT_TIMES 25
+
+/* The fields by which a frame is compared. */
+struct sn_spot_fields {
+	uint32_t src, dst, sport, dport;
+	uint16_t vlan, id, len;
+	uint8_t proto, dscp, ttl;
+	bool whole; /* not a fragment */
+};
+
+/* A worker that changes `state` to SN_SPOT_HELD has the rest to itself. */
+enum sn_spot_state {
+	SN_SPOT_FREE,
+	SN_SPOT_HELD,
+	SN_SPOT_AWAY, /* at the function */
+	SN_SPOT_BACK, /* a second frame that comes from it may have the same address */
+};
+
+struct sn_spot {
+	_Atomic uint32_t state;
+	uint16_t writes;   /* declared: bit per field */
+	uint8_t source[6]; /* the continuation's address */
+	_Atomic uint64_t sent_at;
+	struct sn_spot_fields fields;
+};
+
+/* A way through a function. Times are in ns. */
+struct sn_spots {
+	_Atomic uint64_t due;
+	_Atomic uint32_t next;
+	_Atomic uint64_t checked, returned;
+	_Atomic uint64_t changed[SN_SPOT_CHANGES]; /* packets, against the declaration */
+	_Atomic uint64_t changed_at[SN_SPOT_CHANGES];
+	_Atomic uint64_t times[SN_SPOT_TIMES], time;
+	struct sn_spot spots[SN_SPOTS];
+};
+
+/* Whether the way's next frame is to be checked. It says so to one who asks, once in SN_SPOTS_NS. */
+bool sn_spots_due(struct sn_spots *spots, uint64_t now);
+
+/* One of n frames that are about to be sent by a wire is checked, if there is one that can be. */
+void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n);
+
+/* A frame was not sent after all. */
+void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m);
+
+/* Whether a frame that came by a wire has been checked: then it has the address of its continuation again. */
+bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t now);
+
+#endif /* SN_SPOT_H */
