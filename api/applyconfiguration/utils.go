@@ -78,6 +78,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FunctionKindsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FunctionRef"):
 		return &apiv1alpha1.FunctionRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FunctionStatus"):
+		return &apiv1alpha1.FunctionStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupStatus"):
 		return &apiv1alpha1.GroupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HealthCheck"):

@@ -314,6 +314,13 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []GroupStatus `json:"groups,omitempty"`
 
+	// Functions are the chain's blackboxes, as this instance sees them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Functions []FunctionStatus `json:"functions,omitempty"`
+
 	// Drops are the packets dropped, by reason and kind.
 	// +optional
 	// +listType=map

@@ -166,6 +166,13 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DropRate int64 `json:"dropRate"`
 
+	// Functions are the chain's blackboxes: what all instances see together, and the longest latency of an instance.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Functions []FunctionStatus `json:"functions,omitempty"`
+
 	// LostSessions counts the sessions that were lost when engines died or pods were replaced.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

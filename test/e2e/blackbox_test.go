@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func TestAPodIsAFunctionOfAChain(t *testing.T) {
 	w.waitReady(time.Minute)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.passes("and a function of somebody else's")
+	w.contradicts()
 
 	load := w.send(20 * time.Second)
 	w.kill("ips", "traffic", "SIGSTOP")
@@ -76,4 +78,41 @@ func TestAPodIsAFunctionOfAChain(t *testing.T) {
 	w.kill("ips", "traffic", "SIGCONT")
 	w.waitReady(30 * time.Second)
 	w.passes("and the function, which answers again")
+}
+
+// contradicts has the function of a chain change what it does not declare, and then declares it.
+func (w *world) contradicts() {
+	w.Helper()
+	load := w.send(30 * time.Second)
+	w.eventually("the chain says that the function does what it declares", 20*time.Second, func() error {
+		f := w.chain().Status.Functions
+		if len(f) != 1 || f[0].Name != "ips" || !f[0].Ready || f[0].SentRate == 0 || f[0].ReturnedRate == 0 || f[0].LatencyMedianMicroseconds == 0 {
+			return fmt.Errorf("functions are %+v, want one that has packets", f)
+		}
+		return w.condition(v1alpha1.ConditionFunctionsAsDeclared, metav1.ConditionTrue, v1alpha1.ReasonAsDeclared)
+	})
+	w.kill("ips", "traffic", "SIGUSR1")
+	start := time.Now()
+	w.eventually("the chain names what it changes", 10*time.Second, func() error {
+		return w.condition(v1alpha1.ConditionFunctionsAsDeclared, metav1.ConditionFalse, v1alpha1.ReasonContradicted)
+	})
+	w.Logf("a contradiction is named after %.1f s", time.Since(start).Seconds())
+	if f := w.chain().Status.Functions; len(f) != 1 || f[0].Ready || !slices.Equal(f[0].Contradictions, []string{"DSCP"}) {
+		w.Errorf("functions are %+v, want one that changes DSCP", f)
+	}
+	if err := w.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonForwarding); err != nil {
+		w.Error(err)
+	}
+	w.change(`[
+{"op": "add", "path": "/spec/functions/3/blackbox/behavior", "value": {"writes": ["DSCP"]}},
+{"op": "replace", "path": "/spec/functions/3/blackbox/whenDown", "value": "Closed"}]`)
+	w.waitReady(time.Minute)
+	w.eventually("it is declared", 20*time.Second, func() error {
+		return w.condition(v1alpha1.ConditionFunctionsAsDeclared, metav1.ConditionTrue, v1alpha1.ReasonAsDeclared)
+	})
+	load.lossless("the function writes DSCP")
+	w.change(`[
+{"op": "remove", "path": "/spec/functions/3/blackbox/behavior"},
+{"op": "replace", "path": "/spec/functions/3/blackbox/whenDown", "value": "Open"}]`)
+	w.waitReady(time.Minute)
 }

@@ -203,6 +203,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: engineVersion
       type:
         scalar: string
+    - name: functions
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FunctionStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: groups
       type:
         list:
@@ -780,6 +788,33 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.FunctionStatus
+  map:
+    fields:
+    - name: contradictions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: latencyMedianMicroseconds
+      type:
+        scalar: numeric
+    - name: latencyP99Microseconds
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: ready
+      type:
+        scalar: boolean
+    - name: returnedRate
+      type:
+        scalar: numeric
+    - name: sentRate
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.GroupStatus
   map:
     fields:
@@ -2083,6 +2118,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: front
       type:
         scalar: string
+    - name: functions
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FunctionStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: instances
       type:
         scalar: numeric

@@ -315,6 +315,7 @@ func (s *View) sumUp() {
 	}
 	s.Status.PacketRate = steady(s.Chain.Status.PacketRate, packets)
 	s.Status.DropRate = steady(s.Chain.Status.DropRate, drops)
+	s.Status.Functions = s.blackboxes()
 	s.Status.Mpps = fmt.Sprintf("%.2f", float64(s.Status.PacketRate)/1e6)
 }
 

@@ -23,12 +23,12 @@ func (s *Seen) declared(conditions *[]metav1.Condition, set func(kind string, st
 		set(kind, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say what functions change")
 	case s.Now.Hash() != p.Hash: // the last sample is of the program before: what was said stays
 	default:
-		status, reason, message := contradictions(s.Now.Stats.GetWires())
+		status, reason, message := contradictions(s.Now.Stats.GetWires(), functionsOf(p))
 		set(kind, status, reason, message)
 	}
 }
 
-func contradictions(list []*controlpb.WireStats) (status metav1.ConditionStatus, reason, message string) {
+func contradictions(list []*controlpb.WireStats, functions map[string]string) (status metav1.ConditionStatus, reason, message string) {
 	var wrong, unchecked []string
 	for _, w := range list {
 		way := w.GetOut() + " to " + w.GetBack()
@@ -37,7 +37,7 @@ func contradictions(list []*controlpb.WireStats) (status metav1.ConditionStatus,
 		}
 		for _, c := range w.GetChanges() {
 			if c.GetLately() {
-				wrong = append(wrong, way+": "+contradiction(c.GetField()))
+				wrong = append(wrong, way+": "+functions[w.GetOut()]+" "+contradiction(c.GetField()))
 			}
 		}
 	}
@@ -52,13 +52,13 @@ func contradictions(list []*controlpb.WireStats) (status metav1.ConditionStatus,
 	return metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "packets come back with no other change than declared"
 }
 
-// contradiction is what a function does that it does not declare.
+// contradiction is what a function does that it does not declare, as the end of a sentence.
 func contradiction(field string) string {
 	switch field {
 	case "Protocol":
-		return "the function changes the protocol, which none may"
+		return "changes the protocol, which no function may"
 	case "TTLRaised":
-		return "the function raises the TTL, which none may"
+		return "raises the TTL, which no function may"
 	}
-	return "the function changes " + field + ", which its behavior.writes does not have"
+	return "changes " + field + ", which its behavior.writes does not have"
 }

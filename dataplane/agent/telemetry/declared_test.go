@@ -50,12 +50,12 @@ func TestTheConditionNamesWhatFunctionsChangeAgainstTheirDeclaration(t *testing.
 				other,
 			},
 			metav1.ConditionFalse, v1alpha1.ReasonContradicted,
-			"ips-inside to ips-outside: the function changes SourcePort, which its behavior.writes does not have; " +
-				"ips-inside to ips-outside: the function raises the TTL, which none may",
+			"ips-inside to ips-outside: ips changes SourcePort, which its behavior.writes does not have; " +
+				"ips-inside to ips-outside: ips raises the TTL, which no function may",
 		},
 		"another protocol": {
 			[]*controlpb.WireStats{way(9, &controlpb.WireChange{Field: "Protocol", Packets: 3, Lately: true})},
-			metav1.ConditionFalse, v1alpha1.ReasonContradicted, "ips-inside to ips-outside: the function changes the protocol, which none may",
+			metav1.ConditionFalse, v1alpha1.ReasonContradicted, "ips-inside to ips-outside: ips changes the protocol, which no function may",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func watching(t *testing.T, down ...bool) *Seen {
 	p := s.State.Program
 	var wires []*controlpb.WireStats
 	for _, name := range []string{"ips-inside", "ips-outside", "dpi-inside", "dpi-outside"} {
-		p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: name, Wire: true})
+		p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: name, Wire: true, Function: name[:3]})
 	}
 	first := uint32(len(p.Interfaces) - 4)
 	p.Reasons, p.Counters = append(p.Reasons, "ips/down"), append(p.Counters, "dpi/bypassed")

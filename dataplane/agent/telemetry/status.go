@@ -64,6 +64,7 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		LossRate:       round(r.loss),
 		Sessions:       s.Now.Sessions(),
 		Cores:          s.cores(r),
+		Functions:      s.blackboxes(r.seconds),
 		Drops:          s.drops(),
 		Dispatch:       s.dispatch(),
 		LastReportTime: metav1.NewTime(s.At.Truncate(time.Second)),

@@ -526,6 +526,8 @@ type Interface struct {
 	AnswerTtl     uint32                 `protobuf:"varint,51,opt,name=answer_ttl,json=answerTtl,proto3" json:"answer_ttl,omitempty"`             // of errors that the interface sends into the chain; 0: 64
 	TinyFragments bool                   `protobuf:"varint,52,opt,name=tiny_fragments,json=tinyFragments,proto3" json:"tiny_fragments,omitempty"` // first fragments that end within their transport header are let in (RFC 1858 section 3)
 	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop: packets leave by it for the stop alone, and nobody there asks or answers ARP; address is
+	// that of errors about packets that come in without a continuation
+	Function      string `protobuf:"bytes,54,opt,name=function,proto3" json:"function,omitempty"` // of a wire: whose side it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -656,6 +658,13 @@ func (x *Interface) GetWire() bool {
 		return x.Wire
 	}
 	return false
+}
+
+func (x *Interface) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
 }
 
 // RefusedSources are source addresses that Entry drops.
@@ -1952,7 +1961,7 @@ const file_program_proto_rawDesc = "" +
 	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12E\n" +
 	"\vsubscribers\x18\x17 \x03(\v2#.sinter.program.v1.SubscriberLimitsR\vsubscribers\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\xae\x03\n" +
+	"longestWay\"\xca\x03\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -1969,7 +1978,8 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"answer_ttl\x183 \x01(\rR\tanswerTtl\x12%\n" +
 	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\x12\x12\n" +
-	"\x04wire\x185 \x01(\bR\x04wire\"q\n" +
+	"\x04wire\x185 \x01(\bR\x04wire\x12\x1a\n" +
+	"\bfunction\x186 \x01(\tR\bfunction\"q\n" +
 	"\x0eRefusedSources\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\x125\n" +

@@ -70,6 +70,9 @@ func (e *Emitter) interfaces() {
 			Gateway: IPv4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments, Wire: i.Wire,
 			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
 		}
+		if i.Wire {
+			out.Function = e.w.g.Nodes[i.In].Function
+		}
 		for _, v := range i.VLANs {
 			out.Vlans = append(out.Vlans, uint32(v))
 		}

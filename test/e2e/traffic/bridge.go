@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
+	"os"
+	"os/signal"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -11,7 +15,8 @@ import (
 
 func newBridge() *cobra.Command {
 	return &cobra.Command{
-		Use: "bridge INTERFACE INTERFACE", Short: "Forward frames between two interfaces as they are: a function of somebody else's", Args: cobra.ExactArgs(2),
+		Use: "bridge INTERFACE INTERFACE", Short: "Forward frames between two interfaces as they are: a function of somebody else's; after SIGUSR1, with DSCP 46",
+		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error { return bridge(c.Context(), args[0], args[1]) },
 	}
 }
@@ -27,9 +32,17 @@ func bridge(ctx context.Context, a, b string) error {
 		defer unix.Close(fd)
 		sides[i] = fd
 	}
+	var marks atomic.Bool
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, unix.SIGUSR1)
+	go func() {
+		for range told {
+			marks.Store(true)
+		}
+	}()
 	failed := make(chan error, 2)
 	for i, name := range []string{a, b} {
-		go func() { failed <- fmt.Errorf("from %s: %w", name, forward(sides[i], sides[1-i])) }()
+		go func() { failed <- fmt.Errorf("from %s: %w", name, forward(sides[i], sides[1-i], &marks)) }()
 	}
 	select {
 	case err := <-failed:
@@ -65,7 +78,7 @@ func tap(name string) (fd int, err error) {
 }
 
 // forward sends what comes in by one socket out by another. A frame that the other has no room for is lost, as on any wire.
-func forward(from, to int) error {
+func forward(from, to int, marks *atomic.Bool) error {
 	frame := make([]byte, 64<<10)
 	for {
 		n, err := unix.Read(from, frame)
@@ -75,6 +88,22 @@ func forward(from, to int) error {
 		case err != nil:
 			return err
 		}
+		if marks.Load() {
+			mark(frame[:n])
+		}
 		_, _ = unix.Write(to, frame[:n])
 	}
+}
+
+// mark sets DSCP 46 (RFC 3246) of an IPv4 packet.
+func mark(frame []byte) {
+	const ip, dscp = 14, 46
+	if len(frame) < ip+20 || binary.BigEndian.Uint16(frame[12:]) != unix.ETH_P_IP {
+		return
+	}
+	was := binary.BigEndian.Uint16(frame[ip:])
+	frame[ip+1] = frame[ip+1]&3 | dscp<<2
+	sum := uint32(^binary.BigEndian.Uint16(frame[ip+10:])) + uint32(^was) + uint32(binary.BigEndian.Uint16(frame[ip:])) // RFC 1624, equation 3
+	sum = sum&0xffff + sum>>16
+	binary.BigEndian.PutUint16(frame[ip+10:], ^uint16(sum+sum>>16))
 }

@@ -43,6 +43,8 @@ type ChainInstanceStatusApplyConfiguration struct {
 	Cores []CoreStatusApplyConfiguration `json:"cores,omitempty"`
 	// Groups are the counters of groups.
 	Groups []GroupStatusApplyConfiguration `json:"groups,omitempty"`
+	// Functions are the chain's blackboxes, as this instance sees them.
+	Functions []FunctionStatusApplyConfiguration `json:"functions,omitempty"`
 	// Drops are the packets dropped, by reason and kind.
 	Drops []DropCountApplyConfiguration `json:"drops,omitempty"`
 	// Dispatch is how packets actually get to their cores, by interface.
@@ -197,6 +199,19 @@ func (b *ChainInstanceStatusApplyConfiguration) WithGroups(values ...*GroupStatu
 			panic("nil value passed to WithGroups")
 		}
 		b.Groups = append(b.Groups, *values[i])
+	}
+	return b
+}
+
+// WithFunctions adds the given value to the Functions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Functions field.
+func (b *ChainInstanceStatusApplyConfiguration) WithFunctions(values ...*FunctionStatusApplyConfiguration) *ChainInstanceStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFunctions")
+		}
+		b.Functions = append(b.Functions, *values[i])
 	}
 	return b
 }

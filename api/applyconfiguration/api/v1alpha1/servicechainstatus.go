@@ -34,6 +34,8 @@ type ServiceChainStatusApplyConfiguration struct {
 	Mpps *string `json:"mpps,omitempty"`
 	// DropRate is the number of packets dropped per second, for all reasons.
 	DropRate *int64 `json:"dropRate,omitempty"`
+	// Functions are the chain's blackboxes: what all instances see together, and the longest latency of an instance.
+	Functions []FunctionStatusApplyConfiguration `json:"functions,omitempty"`
 	// LostSessions counts the sessions that were lost when engines died or pods were replaced.
 	LostSessions *int64 `json:"lostSessions,omitempty"`
 	// Front is the instance that replies to ARP requests for the chain's addresses, so that all
@@ -147,6 +149,19 @@ func (b *ServiceChainStatusApplyConfiguration) WithMpps(value string) *ServiceCh
 // If called multiple times, the DropRate field is set to the value of the last call.
 func (b *ServiceChainStatusApplyConfiguration) WithDropRate(value int64) *ServiceChainStatusApplyConfiguration {
 	b.DropRate = &value
+	return b
+}
+
+// WithFunctions adds the given value to the Functions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Functions field.
+func (b *ServiceChainStatusApplyConfiguration) WithFunctions(values ...*FunctionStatusApplyConfiguration) *ServiceChainStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFunctions")
+		}
+		b.Functions = append(b.Functions, *values[i])
+	}
 	return b
 }
 

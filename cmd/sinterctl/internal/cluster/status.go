@@ -28,6 +28,7 @@ type Chain struct {
 	Front              string             `json:"front,omitempty"`
 	Rollout            *Rollout           `json:"rollout,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions"`
+	Functions          []Function         `json:"functions,omitempty"`
 	Instances          []Instance         `json:"instances"`
 }
 
@@ -57,9 +58,13 @@ type Instance struct {
 	Sessions       int64              `json:"sessions"`
 	LostSessions   int64              `json:"lostSessions"`
 	Dispatch       []Dispatch         `json:"dispatch"`
+	Functions      []Function         `json:"functions,omitempty"`
 	LastReportTime metav1.Time        `json:"lastReportTime,omitzero"`
 	Conditions     []metav1.Condition `json:"conditions"`
 }
+
+// Function is a blackbox, as all instances see it, or one.
+type Function = v1alpha1.FunctionStatus
 
 // CoreLoad is how busy a working core is.
 type CoreLoad struct {
@@ -109,7 +114,7 @@ func chainOf(chain *v1alpha1.ServiceChain) Chain {
 		Generation: chain.Generation, ObservedGeneration: s.ObservedGeneration,
 		Program: s.Program, RollbackTo: chain.Spec.RollbackTo, Classes: s.Classes, RunningInstances: s.Instances, Cores: s.Cores,
 		PacketRate: s.PacketRate, DropRate: s.DropRate, LostSessions: s.LostSessions, Front: s.Front,
-		Conditions: append([]metav1.Condition{}, s.Conditions...), Instances: []Instance{},
+		Conditions: append([]metav1.Condition{}, s.Conditions...), Functions: s.Functions, Instances: []Instance{},
 	}
 	if r := s.Rollout; r != nil {
 		out.Rollout = &Rollout{Program: r.Program, Updated: r.Updated, Instance: r.Instance, Since: r.Since}
@@ -124,7 +129,7 @@ func instanceOf(n *v1alpha1.ChainInstance) Instance {
 		Program: n.Spec.Program, AppliedHash: s.AppliedHash, EngineVersion: s.EngineVersion,
 		Cores: n.Spec.Cores, LoadPercent: s.LoadPercent, CoreLoads: []CoreLoad{},
 		PacketRate: s.PacketRate, DropRate: s.DropRate, LossRate: s.LossRate, Sessions: s.Sessions, LostSessions: s.LostSessions,
-		Dispatch: []Dispatch{}, LastReportTime: s.LastReportTime, Conditions: append([]metav1.Condition{}, s.Conditions...),
+		Dispatch: []Dispatch{}, Functions: s.Functions, LastReportTime: s.LastReportTime, Conditions: append([]metav1.Condition{}, s.Conditions...),
 	}
 	for i := range s.Cores {
 		out.CoreLoads = append(out.CoreLoads, coreLoadOf(&s.Cores[i]))

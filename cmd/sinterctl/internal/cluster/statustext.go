@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,10 @@ func (c *Cluster) writeStatus(w io.Writer, chain *Chain, wide bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	writeFunctions(t, chain.Functions)
+	if err := t.Flush(); err != nil {
+		return err
+	}
 	if len(chain.Instances) > 0 {
 		columns := "  INSTANCE\tREADY\tNODE\tCORES\tLOAD\tPACKETS/S\tDROPS/S\tSESSIONS\tREPORTED\tPROGRAM"
 		if wide {
@@ -73,6 +78,17 @@ func (c *Cluster) writeStatus(w io.Writer, chain *Chain, wide bool) error {
 		fmt.Fprintln(t)
 	}
 	return t.Flush()
+}
+
+func writeFunctions(t io.Writer, functions []Function) {
+	if len(functions) > 0 {
+		fmt.Fprintln(t, "  FUNCTION\tREADY\tSENT/S\tRETURNED/S\tMEDIAN\tP99\tCONTRADICTIONS")
+	}
+	for i := range functions {
+		f := &functions[i]
+		fmt.Fprintf(t, "  %s\t%t\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, f.SentRate, f.ReturnedRate, latency(f.LatencyMedianMicroseconds),
+			latency(f.LatencyP99Microseconds), cmp.Or(strings.Join(f.Contradictions, ", "), "none"))
+	}
 }
 
 // unseen says that a status is not about the newest spec.
@@ -103,6 +119,14 @@ func load(n *Instance) string {
 		text += " (" + strings.Join(cores, ", ") + ")"
 	}
 	return text
+}
+
+// latency is a time in words; 0: none is known.
+func latency(microseconds int64) string {
+	if microseconds == 0 {
+		return "-"
+	}
+	return (time.Duration(microseconds) * time.Microsecond).String()
 }
 
 func dispatch(n *Instance) string {

@@ -143,6 +143,10 @@ func newWorld(t *testing.T, more ...client.Object) *world {
 			{Type: v1alpha1.ConditionHardwareDispatch, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSoftwareDispatch, LastTransitionTime: ago(2 * time.Hour), Message: "inside:\nno flow rules"},
 		}},
 		Classes: 12, Cores: 4, Instances: 2, Program: w.programs[2].Name, PacketRate: 1_500_000, DropRate: 7,
+		Functions: []v1alpha1.FunctionStatus{
+			{Name: "ips", Ready: true, SentRate: 900_000, ReturnedRate: 899_000, LatencyMedianMicroseconds: 35, LatencyP99Microseconds: 1200},
+			{Name: "shaper", SentRate: 10, Contradictions: []string{"DSCP", "TTLRaised"}},
+		},
 	}
 	objects := []client.Object{w.chain, b.Functions[0], &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "acl"}, Data: map[string]string{"rules": rules("25-26")},

@@ -1,0 +1,40 @@
+package v1alpha1
+
+// FunctionStatus is what is seen of a blackbox, over both of its ways and the last five seconds.
+type FunctionStatus struct {
+	// Name of the function.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// SentRate is the number of packets per second that leave for it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SentRate int64 `json:"sentRate"`
+
+	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReturnedRate int64 `json:"returnedRate"`
+
+	// LatencyMedianMicroseconds is the time that packets take through it, by those that are checked. Absent: none came back.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LatencyMedianMicroseconds int64 `json:"latencyMedianMicroseconds,omitempty"`
+
+	// LatencyP99Microseconds is the time within which 99 of 100 of them come back.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LatencyP99Microseconds int64 `json:"latencyP99Microseconds,omitempty"`
+
+	// Contradictions are what it changed within the last minute although it does not declare it: header fields, as behavior.writes names them, and
+	// what no function may change: Protocol, and TTLRaised.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:items:MaxLength=32
+	Contradictions []string `json:"contradictions,omitempty"`
+}

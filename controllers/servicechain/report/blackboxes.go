@@ -1,0 +1,60 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// blackboxes are the functions outside of the chain as all instances see them, by name.
+func (s *View) blackboxes() (all []v1alpha1.FunctionStatus) {
+	for i := range s.Instances {
+		for _, f := range s.Instances[i].Status.Functions {
+			at := slices.IndexFunc(all, func(o v1alpha1.FunctionStatus) bool { return o.Name == f.Name })
+			if at < 0 {
+				all = append(all, *f.DeepCopy())
+				continue
+			}
+			add(&all[at], f)
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.FunctionStatus) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range all {
+		slices.Sort(all[i].Contradictions)
+		for _, said := range s.Chain.Status.Functions {
+			if said.Name == all[i].Name {
+				calm(&all[i], said)
+			}
+		}
+	}
+	return all
+}
+
+func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
+	to.Ready = to.Ready && f.Ready
+	to.SentRate += f.SentRate
+	to.ReturnedRate += f.ReturnedRate
+	to.LatencyMedianMicroseconds = max(to.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
+	to.LatencyP99Microseconds = max(to.LatencyP99Microseconds, f.LatencyP99Microseconds)
+	for _, c := range f.Contradictions {
+		if !slices.Contains(to.Contradictions, c) {
+			to.Contradictions = append(to.Contradictions, c)
+		}
+	}
+}
+
+// calm keeps numbers as they were said if they are about the same, as steady does. A latency is, within a factor of two.
+func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
+	f.SentRate = steady(said.SentRate, f.SentRate)
+	f.ReturnedRate = steady(said.ReturnedRate, f.ReturnedRate)
+	f.LatencyMedianMicroseconds = within(2, said.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
+	f.LatencyP99Microseconds = within(2, said.LatencyP99Microseconds, f.LatencyP99Microseconds)
+}
+
+func within(factor, said, now int64) int64 {
+	if max(said, now) <= factor*min(said, now) {
+		return said
+	}
+	return now
+}

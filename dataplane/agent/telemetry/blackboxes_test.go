@@ -1,0 +1,86 @@
+package telemetry
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// seeing is testSeen of a program with two functions, at two times.
+func seeing(t *testing.T, before, now *controlpb.Stats) *Seen {
+	t.Helper()
+	s := testSeen(t)
+	for _, side := range []string{"inside", "outside"} {
+		for _, function := range []string{"ips", "dpi"} {
+			s.State.Program.Interfaces = append(s.State.Program.Interfaces, &programpb.Interface{Name: function + "-" + side, Wire: true, Function: function})
+		}
+	}
+	s.Before.Stats.Ports, s.Before.Stats.Wires = before.GetPorts(), before.GetWires()
+	s.Now.Stats.Ports, s.Now.Stats.Wires = now.GetPorts(), now.GetWires()
+	return s
+}
+
+// through is so many packets that each passed ips from inside to outside, dpi, and ips back, where half of them remained.
+func through(n uint64) *controlpb.Stats {
+	port := func(name string, sent, received uint64) *controlpb.PortStats {
+		return &controlpb.PortStats{Interface: name, TxPackets: sent, RxPackets: received}
+	}
+	way := func(out, back string, times ...uint64) *controlpb.WireStats {
+		return &controlpb.WireStats{Out: out, Back: back, Times: times}
+	}
+	s := &controlpb.Stats{
+		Ports: []*controlpb.PortStats{
+			port("ips-inside", n+7*n, n/2+5*n), port("ips-outside", n, n+4*n), port("dpi-inside", n, 0), port("dpi-outside", 0, n),
+		},
+		Wires: []*controlpb.WireStats{
+			way("ips-inside", "ips-outside", 0, 0, n), way("dpi-inside", "dpi-outside", 0, 0, 0, n), way("ips-outside", "ips-inside", 0, 0, 0, 0, n),
+		},
+	}
+	s.Wires[0].Watched, s.Wires[0].Probes, s.Wires[0].Answers = true, 7*n, 4*n
+	s.Wires[2].Watched, s.Wires[2].Answers = true, 5*n
+	return s
+}
+
+func TestTheStatusHasWhatPassesFunctions(t *testing.T) {
+	s := seeing(t, through(1000), through(3000))
+	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
+	want := []v1alpha1.FunctionStatus{
+		{Name: "dpi", Ready: true, SentRate: 2000 / seconds, ReturnedRate: 2000 / seconds, LatencyMedianMicroseconds: 6, LatencyP99Microseconds: 8},
+		{Name: "ips", Ready: true, SentRate: 4000 / seconds, ReturnedRate: 3000 / seconds, LatencyMedianMicroseconds: 4, LatencyP99Microseconds: 16},
+	}
+	if got := s.Status(nil).Functions; !slices.EqualFunc(got, want, sameFunction) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func sameFunction(a, b v1alpha1.FunctionStatus) bool {
+	contradictions := slices.Equal(a.Contradictions, b.Contradictions)
+	a.Contradictions, b.Contradictions = nil, nil
+	return contradictions && a.Name == b.Name && a.Ready == b.Ready && a.SentRate == b.SentRate && a.ReturnedRate == b.ReturnedRate &&
+		a.LatencyMedianMicroseconds == b.LatencyMedianMicroseconds && a.LatencyP99Microseconds == b.LatencyP99Microseconds
+}
+
+func TestAFunctionThatIsDownOrContradictedIsNotReady(t *testing.T) {
+	now := through(1000)
+	now.Wires[1].Changes = []*controlpb.WireChange{{Field: "DSCP", Packets: 2, Lately: true}, {Field: "Source", Packets: 9}}
+	now.Wires[2].Down = true
+	s := seeing(t, through(1000), now)
+	got := s.Status(nil).Functions
+	if len(got) != 2 || got[0].Ready || got[1].Ready || !slices.Equal(got[0].Contradictions, []string{"DSCP"}) || got[1].Contradictions != nil {
+		t.Errorf("got %+v, want dpi contradicted in DSCP, and ips down", got)
+	}
+	s.Before = nil
+	if got := s.Status(nil).Functions; len(got) != 2 || got[0].SentRate != 0 {
+		t.Errorf("from a first sample there are %+v, want functions without rates", got)
+	}
+	s.Now.Stats = proto.CloneOf(s.Now.Stats)
+	s.Now.Stats.Hash = []byte("another")
+	if got := s.Status(nil).Functions; got != nil {
+		t.Errorf("of another program there are %+v", got)
+	}
+}
