@@ -17,7 +17,7 @@ type Blackbox struct {
 	// +required
 	Outside Name `json:"outside,omitempty"`
 
-	// Behavior is what the function may do to packets. Any function may drop them, and send packets of its own.
+	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	// +optional
 	Behavior BlackboxBehavior `json:"behavior,omitempty,omitzero"`
 
@@ -52,4 +52,16 @@ type BlackboxBehavior struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=7
 	Writes []HeaderField `json:"writes,omitempty"`
+
+	// Drops false says that the function lets every packet through. Absent: it may drop some.
+	// +optional
+	Drops *bool `json:"drops,omitempty"`
+
+	// Resizes false says that the function changes the length of no packet. Absent: it may.
+	// +optional
+	Resizes *bool `json:"resizes,omitempty"`
+
+	// Originates false says that the function sends no packets of its own, and none twice. Absent: it may.
+	// +optional
+	Originates *bool `json:"originates,omitempty"`
 }

@@ -30,11 +30,11 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	LatencyP99Microseconds int64 `json:"latencyP99Microseconds,omitempty"`
 
-	// Contradictions are what it changed within the last minute although it does not declare it: header fields, as behavior.writes names them, and
-	// what no function may change: Protocol, and TTLRaised.
+	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
+	// what no function may change, Protocol and TTLRaised; and Dropped, Resized and Originated.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:MaxItems=12
 	// +kubebuilder:validation:items:MaxLength=32
 	Contradictions []string `json:"contradictions,omitempty"`
 }

@@ -20,7 +20,7 @@ const (
 	ConditionHardwareDispatch = "HardwareDispatch"
 	// ConditionFunctionsUp: the blackboxes answer probes. It is there if the chain has some with whenDown.
 	ConditionFunctionsUp = "FunctionsUp"
-	// ConditionFunctionsAsDeclared: the blackboxes change no header field that their behavior.writes does not have. It is there if the chain has some.
+	// ConditionFunctionsAsDeclared: the blackboxes do what their behavior says, as far as packets are checked. It is there if the chain has some.
 	ConditionFunctionsAsDeclared = "FunctionsAsDeclared"
 	// ConditionScaled: as many cores work as the load needs.
 	ConditionScaled = "Scaled"

@@ -22,8 +22,30 @@ type Stop struct {
 	Interfaces [StopSides]string
 	// Changes are the fields that the function may write. What it may not write is as it was.
 	Changes []headerspace.Field
+	// Never are the things that the function says it does not do.
+	Never Never
 	// WhenDown is what becomes of packets while the function is down.
 	WhenDown WhenDown
+}
+
+// Never are things that a function outside of the chain does not do, together. The numbers are the program's.
+type Never uint8
+
+// Things that functions do to packets.
+const (
+	NeverDrops Never = 1 << iota
+	NeverResizes
+	NeverOriginates // nor sends some twice
+)
+
+func (n Never) String() string {
+	var names []string
+	for i, name := range []string{"drops", "resizes", "originates"} {
+		if n>>i&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return "never " + strings.Join(names, " ")
 }
 
 // WhenDown is what becomes of packets at a Stop while its function does not answer probes.
@@ -73,6 +95,9 @@ func (s Stop) String() string {
 			names = append(names, f.String())
 		}
 		text += ", changes " + strings.Join(names, " ")
+	}
+	if s.Never != 0 {
+		text += ", " + s.Never.String()
 	}
 	if s.WhenDown != StopUnwatched {
 		text += ", " + s.WhenDown.String()

@@ -252,7 +252,7 @@ func TestWhatABridgeChangesAgainstItsDeclarationIsFound(t *testing.T) {
 		for _, n := range w.GetTimes() {
 			times += n
 		}
-		if w.GetReturned() < 5 || times != w.GetReturned() || len(w.GetChanges()) > 0 {
+		if w.GetReturned() < 5 || times != w.GetReturned() || len(w.GetContradictions()) > 0 {
 			return fmt.Errorf("the engine found %v, want packets that came back as they were", w)
 		}
 		return nil
@@ -261,7 +261,7 @@ func TestWhatABridgeChangesAgainstItsDeclarationIsFound(t *testing.T) {
 	b.ips.Run(t, "nft", "table bridge t { chain c { type filter hook forward priority 0; iif inside ip dscp set af21; }; }")
 	lab.Until(t, lab.Patience, func() error {
 		exchange(t, clients, "with another DSCP")
-		if c := b.checks(t).GetChanges(); len(c) != 1 || c[0].GetField() != "DSCP" || !c[0].GetLately() {
+		if c := b.checks(t).GetContradictions(); len(c) != 1 || c[0].GetWhat() != "DSCP" || !c[0].GetLately() {
 			return fmt.Errorf("the engine found changes %v, want DSCP", c)
 		}
 		return nil
@@ -278,7 +278,30 @@ func TestWhatABridgeChangesAgainstItsDeclarationIsFound(t *testing.T) {
 		}
 		return nil
 	})
-	if was, is := before.GetChanges()[0], b.checks(t).GetChanges()[0]; is.GetPackets() != was.GetPackets() || is.GetLately() {
+	if was, is := before.GetContradictions()[0], b.checks(t).GetContradictions()[0]; is.GetPackets() != was.GetPackets() || is.GetLately() {
 		t.Errorf("the engine found %v, then %v; want no further change, as it is declared now", was, is)
 	}
+}
+
+// TestABridgeThatDropsAgainstItsDeclarationIsFound has nftables drop the packets of a port.
+func TestABridgeThatDropsAgainstItsDeclarationIsFound(t *testing.T) {
+	lab.Require(t, "nft")
+	b := startBridged(t, strings.Replace(watched, "outside: ips-outside}}", "outside: ips-outside, behavior: {drops: false, resizes: false, originates: false}}}", 1))
+	clients := connect(t, b.lan, "10.1.0.2", 20)
+	exchange(t, clients, "through the bridge")
+	if w := b.checks(t); len(w.GetContradictions()) > 0 {
+		t.Errorf("the engine found %v, want nothing of a bridge that drops nothing", w)
+	}
+	b.ips.Run(t, "nft", "table bridge t { chain c { type filter hook forward priority 0; tcp dport 53 drop; }; }")
+	lab.Until(t, lab.Patience, func() error {
+		if c, err := dialWithin(50*time.Millisecond, b.lan, "tcp", "10.1.0.2:0", "198.51.100.2:53"); err == nil { // few packets, so some are checked
+			_ = c.Close()
+			t.Fatal("there is a connection to port 53, which the rule on the bridge drops")
+		}
+		w := b.checks(t)
+		if c := w.GetContradictions(); len(c) != 1 || c[0].GetWhat() != "Dropped" || !c[0].GetLately() || w.GetLost() != c[0].GetPackets() {
+			return fmt.Errorf("the engine found %v, want lost packets alone", w)
+		}
+		return nil
+	})
 }

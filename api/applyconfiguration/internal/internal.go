@@ -78,6 +78,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
   map:
     fields:
+    - name: drops
+      type:
+        scalar: boolean
+    - name: originates
+      type:
+        scalar: boolean
+    - name: resizes
+      type:
+        scalar: boolean
     - name: writes
       type:
         list:

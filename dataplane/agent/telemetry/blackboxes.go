@@ -73,9 +73,9 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 			functions[name] = f
 		}
 		f.Ready = f.Ready && !w.GetDown()
-		for _, c := range w.GetChanges() {
-			if c.GetLately() && !slices.Contains(f.Contradictions, c.GetField()) {
-				f.Ready, f.Contradictions = false, append(f.Contradictions, c.GetField())
+		for _, c := range w.GetContradictions() {
+			if c.GetLately() && !slices.Contains(f.Contradictions, c.GetWhat()) {
+				f.Ready, f.Contradictions = false, append(f.Contradictions, c.GetWhat())
 			}
 		}
 	}

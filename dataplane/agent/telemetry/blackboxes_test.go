@@ -67,7 +67,7 @@ func sameFunction(a, b v1alpha1.FunctionStatus) bool {
 
 func TestAFunctionThatIsDownOrContradictedIsNotReady(t *testing.T) {
 	now := through(1000)
-	now.Wires[1].Changes = []*controlpb.WireChange{{Field: "DSCP", Packets: 2, Lately: true}, {Field: "Source", Packets: 9}}
+	now.Wires[1].Contradictions = []*controlpb.Contradiction{{What: "DSCP", Packets: 2, Lately: true}, {What: "Source", Packets: 9}}
 	now.Wires[2].Down = true
 	s := seeing(t, through(1000), now)
 	got := s.Status(nil).Functions

@@ -35,9 +35,9 @@ func contradictions(list []*controlpb.WireStats, functions map[string]string) (s
 		if w.GetReturned() == 0 {
 			unchecked = append(unchecked, way)
 		}
-		for _, c := range w.GetChanges() {
+		for _, c := range w.GetContradictions() {
 			if c.GetLately() {
-				wrong = append(wrong, way+": "+functions[w.GetOut()]+" "+contradiction(c.GetField()))
+				wrong = append(wrong, way+": "+functions[w.GetOut()]+" "+contradiction(c.GetWhat()))
 			}
 		}
 	}
@@ -52,13 +52,19 @@ func contradictions(list []*controlpb.WireStats, functions map[string]string) (s
 	return metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "packets come back with no other change than declared"
 }
 
-// contradiction is what a function does that it does not declare, as the end of a sentence.
-func contradiction(field string) string {
-	switch field {
+// contradiction is what a function does against its declaration, as the end of a sentence.
+func contradiction(what string) string {
+	switch what {
 	case "Protocol":
 		return "changes the protocol, which no function may"
 	case "TTLRaised":
 		return "raises the TTL, which no function may"
+	case "Dropped":
+		return "drops packets, though its behavior.drops is false"
+	case "Resized":
+		return "changes the length of packets, though its behavior.resizes is false"
+	case "Originated":
+		return "sends packets of its own, though its behavior.originates is false"
 	}
-	return "changes " + field + ", which its behavior.writes does not have"
+	return "changes " + what + ", which its behavior.writes does not have"
 }

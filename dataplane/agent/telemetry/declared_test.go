@@ -19,8 +19,8 @@ func declared(t *testing.T, wires ...*controlpb.WireStats) *metav1.Condition {
 }
 
 func TestTheConditionNamesWhatFunctionsChangeAgainstTheirDeclaration(t *testing.T) {
-	way := func(returned uint64, changes ...*controlpb.WireChange) *controlpb.WireStats {
-		return &controlpb.WireStats{Out: "ips-inside", Back: "ips-outside", Checked: 100, Returned: returned, Changes: changes}
+	way := func(returned uint64, changes ...*controlpb.Contradiction) *controlpb.WireStats {
+		return &controlpb.WireStats{Out: "ips-inside", Back: "ips-outside", Checked: 100, Returned: returned, Contradictions: changes}
 	}
 	other := &controlpb.WireStats{Out: "ips-outside", Back: "ips-inside", Checked: 1}
 	for name, c := range map[string]struct {
@@ -41,20 +41,29 @@ func TestTheConditionNamesWhatFunctionsChangeAgainstTheirDeclaration(t *testing.
 			metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "no packet has come back yet to be compared: ips-outside to ips-inside",
 		},
 		"a contradiction that is over": {
-			[]*controlpb.WireStats{way(9, &controlpb.WireChange{Field: "DSCP", Packets: 3})},
+			[]*controlpb.WireStats{way(9, &controlpb.Contradiction{What: "DSCP", Packets: 3})},
 			metav1.ConditionTrue, v1alpha1.ReasonAsDeclared, "packets come back with no other change than declared",
 		},
 		"contradictions": {
 			[]*controlpb.WireStats{
-				way(9, &controlpb.WireChange{Field: "SourcePort", Packets: 3, Lately: true}, &controlpb.WireChange{Field: "TTLRaised", Packets: 1, Lately: true}),
+				way(9, &controlpb.Contradiction{What: "SourcePort", Packets: 3, Lately: true}, &controlpb.Contradiction{What: "TTLRaised", Packets: 1, Lately: true}),
 				other,
 			},
 			metav1.ConditionFalse, v1alpha1.ReasonContradicted,
 			"ips-inside to ips-outside: ips changes SourcePort, which its behavior.writes does not have; " +
 				"ips-inside to ips-outside: ips raises the TTL, which no function may",
 		},
+		"drops, lengths and packets of its own": {
+			[]*controlpb.WireStats{way(9,
+				&controlpb.Contradiction{What: "Dropped", Packets: 3, Lately: true}, &controlpb.Contradiction{What: "Resized", Packets: 3, Lately: true},
+				&controlpb.Contradiction{What: "Originated", Packets: 3, Lately: true})},
+			metav1.ConditionFalse, v1alpha1.ReasonContradicted,
+			"ips-inside to ips-outside: ips drops packets, though its behavior.drops is false; " +
+				"ips-inside to ips-outside: ips changes the length of packets, though its behavior.resizes is false; " +
+				"ips-inside to ips-outside: ips sends packets of its own, though its behavior.originates is false",
+		},
 		"another protocol": {
-			[]*controlpb.WireStats{way(9, &controlpb.WireChange{Field: "Protocol", Packets: 3, Lately: true})},
+			[]*controlpb.WireStats{way(9, &controlpb.Contradiction{What: "Protocol", Packets: 3, Lately: true})},
 			metav1.ConditionFalse, v1alpha1.ReasonContradicted, "ips-inside to ips-outside: ips changes the protocol, which no function may",
 		},
 	} {

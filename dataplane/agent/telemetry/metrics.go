@@ -68,7 +68,8 @@ var (
 	blackboxProbes  = metric("blackbox_probes_total", "Probes sent through a blackbox.", "out", "back")
 	blackboxAnswers = metric("blackbox_answers_total", "Probes that came back.", "out", "back")
 	blackboxChecked = metric("blackbox_checked_packets_total", "Packets that left for a blackbox to be compared with what comes back.", "out", "back")
-	blackboxChanges = metric("blackbox_contradicting_packets_total", "Of those that came back, those in which the blackbox changed a field that it does not declare.", "out", "back", "field")
+	blackboxLost    = metric("blackbox_lost_packets_total", "Checked packets that did not come back within five seconds.", "out", "back")
+	blackboxChanges = metric("blackbox_contradicting_packets_total", "Checked packets with which a blackbox did what it does not declare, and packets that it made against its declaration.", "out", "back", "kind")
 	blackboxLatency = metric("blackbox_latency_seconds", "Time that checked packets which came back took through a blackbox.", "out", "back")
 
 	subscribers        = metric("nat_subscribers", "Inside hosts or prefixes that have sessions of a NAPT with limits.", "nat")
@@ -220,8 +221,9 @@ func (e exposition) wires(s *controlpb.Stats) {
 			e.counter(blackboxAnswers, w.GetAnswers(), w.GetOut(), w.GetBack())
 		}
 		e.counter(blackboxChecked, w.GetChecked(), w.GetOut(), w.GetBack())
-		for _, c := range w.GetChanges() {
-			e.counter(blackboxChanges, c.GetPackets(), w.GetOut(), w.GetBack(), c.GetField())
+		e.counter(blackboxLost, w.GetLost(), w.GetOut(), w.GetBack())
+		for _, c := range w.GetContradictions() {
+			e.counter(blackboxChanges, c.GetPackets(), w.GetOut(), w.GetBack(), c.GetWhat())
 		}
 		count, sum, buckets := passage(w)
 		e.out <- prometheus.MustNewConstHistogram(blackboxLatency, count, sum, buckets, w.GetOut(), w.GetBack())

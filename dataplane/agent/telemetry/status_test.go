@@ -90,8 +90,8 @@ func testSeen(t *testing.T) *Seen {
 func testWires(n uint64) []*controlpb.WireStats {
 	return []*controlpb.WireStats{
 		{
-			Out: "ips-inside", Back: "ips-outside", Watched: true, Probes: 100 * n, Answers: 99 * n, Checked: 10 * n, Returned: 9 * n,
-			Changes: []*controlpb.WireChange{{Field: "SourcePort", Packets: n}}, Times: []uint64{n, 2 * n, 6 * n, 0}, TimeNs: 25_000 * n,
+			Out: "ips-inside", Back: "ips-outside", Watched: true, Probes: 100 * n, Answers: 99 * n, Checked: 10 * n, Returned: 9 * n, Lost: n,
+			Contradictions: []*controlpb.Contradiction{{What: "SourcePort", Packets: n}}, Times: []uint64{n, 2 * n, 6 * n, 0}, TimeNs: 25_000 * n,
 		},
 		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 100 * n, Answers: 2 * n},
 		{Out: "dpi-inside", Back: "dpi-outside", Checked: n},

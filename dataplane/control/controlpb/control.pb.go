@@ -1784,13 +1784,14 @@ type WireStats struct {
 	Probes  uint64                 `protobuf:"varint,4,opt,name=probes,proto3" json:"probes,omitempty"`
 	Answers uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // probes that came back
 	// Spot checks: packets that are compared as they left and as they came back.
-	Checked       uint64        `protobuf:"varint,7,opt,name=checked,proto3" json:"checked,omitempty"`   // packets that left
-	Returned      uint64        `protobuf:"varint,8,opt,name=returned,proto3" json:"returned,omitempty"` // … and came back
-	Changes       []*WireChange `protobuf:"bytes,9,rep,name=changes,proto3" json:"changes,omitempty"`
-	Times         []uint64      `protobuf:"varint,10,rep,packed,name=times,proto3" json:"times,omitempty"`          // packets that came back within 2^i us, but not within half of that; the last one has no bound
-	TimeNs        uint64        `protobuf:"varint,11,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // that packets which came back took together
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Checked        uint64           `protobuf:"varint,7,opt,name=checked,proto3" json:"checked,omitempty"`   // packets that left
+	Returned       uint64           `protobuf:"varint,8,opt,name=returned,proto3" json:"returned,omitempty"` // … and came back
+	Lost           uint64           `protobuf:"varint,12,opt,name=lost,proto3" json:"lost,omitempty"`        // … and did not within five seconds
+	Contradictions []*Contradiction `protobuf:"bytes,9,rep,name=contradictions,proto3" json:"contradictions,omitempty"`
+	Times          []uint64         `protobuf:"varint,10,rep,packed,name=times,proto3" json:"times,omitempty"`          // packets that came back within 2^i us, but not within half of that; the last one has no bound
+	TimeNs         uint64           `protobuf:"varint,11,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // that packets which came back took together
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *WireStats) Reset() {
@@ -1879,9 +1880,16 @@ func (x *WireStats) GetReturned() uint64 {
 	return 0
 }
 
-func (x *WireStats) GetChanges() []*WireChange {
+func (x *WireStats) GetLost() uint64 {
 	if x != nil {
-		return x.Changes
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *WireStats) GetContradictions() []*Contradiction {
+	if x != nil {
+		return x.Contradictions
 	}
 	return nil
 }
@@ -1900,30 +1908,32 @@ func (x *WireStats) GetTimeNs() uint64 {
 	return 0
 }
 
-// WireChange is what the function changes, although it is not declared to.
-type WireChange struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Field         string                 `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`      // as Blackbox.behavior.writes names it; or what no function may: Protocol, and TTLRaised
-	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // of those that are compared
-	Lately        bool                   `protobuf:"varint,3,opt,name=lately,proto3" json:"lately,omitempty"`   // within the last minute, and by the declaration of this program
+// Contradiction is what the function does, although it is declared not to.
+type Contradiction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It changes a header field (as Blackbox.behavior.writes names it), or what no function may (Protocol, TTLRaised); or a packet is Dropped, Resized,
+	// Originated.
+	What          string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
+	Packets       uint64 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // of those that are checked, and of those that it originates
+	Lately        bool   `protobuf:"varint,3,opt,name=lately,proto3" json:"lately,omitempty"`   // within the last minute, and by the declaration of this program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WireChange) Reset() {
-	*x = WireChange{}
+func (x *Contradiction) Reset() {
+	*x = Contradiction{}
 	mi := &file_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WireChange) String() string {
+func (x *Contradiction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WireChange) ProtoMessage() {}
+func (*Contradiction) ProtoMessage() {}
 
-func (x *WireChange) ProtoReflect() protoreflect.Message {
+func (x *Contradiction) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1935,26 +1945,26 @@ func (x *WireChange) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WireChange.ProtoReflect.Descriptor instead.
-func (*WireChange) Descriptor() ([]byte, []int) {
+// Deprecated: Use Contradiction.ProtoReflect.Descriptor instead.
+func (*Contradiction) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *WireChange) GetField() string {
+func (x *Contradiction) GetWhat() string {
 	if x != nil {
-		return x.Field
+		return x.What
 	}
 	return ""
 }
 
-func (x *WireChange) GetPackets() uint64 {
+func (x *Contradiction) GetPackets() uint64 {
 	if x != nil {
 		return x.Packets
 	}
 	return 0
 }
 
-func (x *WireChange) GetLately() bool {
+func (x *Contradiction) GetLately() bool {
 	if x != nil {
 		return x.Lately
 	}
@@ -4759,7 +4769,7 @@ const file_control_proto_rawDesc = "" +
 	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\x12D\n" +
 	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\x12!\n" +
 	"\fstate_memory\x18? \x01(\x04R\vstateMemory\x122\n" +
-	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\"\xaf\x02\n" +
+	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\"\xd4\x02\n" +
 	"\tWireStats\x12\x10\n" +
 	"\x03out\x18\x01 \x01(\tR\x03out\x12\x12\n" +
 	"\x04back\x18\x02 \x01(\tR\x04back\x12\x18\n" +
@@ -4768,14 +4778,14 @@ const file_control_proto_rawDesc = "" +
 	"\x06probes\x18\x04 \x01(\x04R\x06probes\x12\x18\n" +
 	"\aanswers\x18\x05 \x01(\x04R\aanswers\x12\x18\n" +
 	"\achecked\x18\a \x01(\x04R\achecked\x12\x1a\n" +
-	"\breturned\x18\b \x01(\x04R\breturned\x127\n" +
-	"\achanges\x18\t \x03(\v2\x1d.sinter.control.v1.WireChangeR\achanges\x12\x14\n" +
+	"\breturned\x18\b \x01(\x04R\breturned\x12\x12\n" +
+	"\x04lost\x18\f \x01(\x04R\x04lost\x12H\n" +
+	"\x0econtradictions\x18\t \x03(\v2 .sinter.control.v1.ContradictionR\x0econtradictions\x12\x14\n" +
 	"\x05times\x18\n" +
 	" \x03(\x04R\x05times\x12\x17\n" +
-	"\atime_ns\x18\v \x01(\x04R\x06timeNs\"T\n" +
-	"\n" +
-	"WireChange\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
+	"\atime_ns\x18\v \x01(\x04R\x06timeNs\"U\n" +
+	"\rContradiction\x12\x12\n" +
+	"\x04what\x18\x01 \x01(\tR\x04what\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
 	"\x06lately\x18\x03 \x01(\bR\x06lately\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
@@ -5051,7 +5061,7 @@ var file_control_proto_goTypes = []any{
 	(*GetStats)(nil),                   // 15: sinter.control.v1.GetStats
 	(*Stats)(nil),                      // 16: sinter.control.v1.Stats
 	(*WireStats)(nil),                  // 17: sinter.control.v1.WireStats
-	(*WireChange)(nil),                 // 18: sinter.control.v1.WireChange
+	(*Contradiction)(nil),              // 18: sinter.control.v1.Contradiction
 	(*PortStats)(nil),                  // 19: sinter.control.v1.PortStats
 	(*CounterStats)(nil),               // 20: sinter.control.v1.CounterStats
 	(*ClassStats)(nil),                 // 21: sinter.control.v1.ClassStats
@@ -5170,7 +5180,7 @@ var file_control_proto_depIdxs = []int32{
 	74, // 54: sinter.control.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
 	75, // 55: sinter.control.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
 	17, // 56: sinter.control.v1.Stats.wires:type_name -> sinter.control.v1.WireStats
-	18, // 57: sinter.control.v1.WireStats.changes:type_name -> sinter.control.v1.WireChange
+	18, // 57: sinter.control.v1.WireStats.contradictions:type_name -> sinter.control.v1.Contradiction
 	76, // 58: sinter.control.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
 	0,  // 59: sinter.control.v1.ShardStats.place:type_name -> sinter.control.v1.ShardPlace
 	26, // 60: sinter.control.v1.Inject.packets:type_name -> sinter.control.v1.InjectedPacket

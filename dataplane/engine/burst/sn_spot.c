@@ -119,15 +119,63 @@ static uint32_t difference(const struct sn_spot_fields *a, const struct sn_spot_
 	return d;
 }
 
+/* ---- contradictions ---- */
+
+uint32_t sn_spot_allowed(const struct sn_stop *stop)
+{
+	uint32_t allowed = stop->writes;
+
+	allowed |= (uint32_t) !(stop->never & SN_NEVER_DROPS) << SN_SPOT_DROPPED;
+	allowed |= (uint32_t) !(stop->never & SN_NEVER_RESIZES) << SN_SPOT_RESIZED;
+	allowed |= (uint32_t) !(stop->never & SN_NEVER_ORIGINATES) << SN_SPOT_ORIGINATED;
+	return allowed;
+}
+
+static void contradict(struct sn_spots *spots, uint32_t contradictions, uint64_t now)
+{
+	for (; contradictions; contradictions &= contradictions - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(contradictions);
+
+		count(&spots->contradicted[i], 1);
+		atomic_store_explicit(&spots->contradicted_at[i], now, memory_order_relaxed);
+	}
+}
+
+static bool change_state(struct sn_spot *s, uint32_t *was, uint32_t to)
+{
+	return atomic_compare_exchange_strong_explicit(&s->state, was, to, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
 /* ---- out ---- */
+
+static void look_for_lost(struct sn_spots *spots, uint64_t now)
+{
+	for (uint32_t i = 0; i < SN_SPOTS; i++) {
+		struct sn_spot *s = &spots->spots[i];
+		uint32_t was = SN_SPOT_AWAY;
+
+		if (atomic_load_explicit(&s->state, memory_order_relaxed) != SN_SPOT_AWAY ||
+		    now < relaxed(&s->sent_at) + SN_SPOT_MISSED_NS || !change_state(s, &was, SN_SPOT_HELD))
+			continue;
+		if (!s->missed) {
+			s->missed = true;
+			count(&spots->lost, 1);
+			contradict(spots, 1u << SN_SPOT_DROPPED & ~s->allowed, now);
+		}
+		atomic_store_explicit(&s->state, SN_SPOT_AWAY, memory_order_release);
+	}
+}
 
 bool sn_spots_due(struct sn_spots *spots, uint64_t now)
 {
 	uint64_t due = relaxed(&spots->due);
 
-	return now >= due &&
-	       atomic_compare_exchange_strong_explicit(&spots->due, &due, now + SN_SPOTS_NS,
-						       memory_order_relaxed, memory_order_relaxed);
+	if (now < due || !atomic_compare_exchange_strong_explicit(&spots->due, &due, now + SN_SPOTS_NS,
+								  memory_order_relaxed, memory_order_relaxed))
+		return false;
+	look_for_lost(spots, now);
+	return true;
 }
 
 /* The next one that no frame has, to be filled in. NULL: so many are at the function, or lost there. */
@@ -141,10 +189,7 @@ static struct sn_spot *take(struct sn_spots *spots, uint64_t now, uint32_t *numb
 	was = atomic_load_explicit(&s->state, memory_order_relaxed);
 	if (was == SN_SPOT_HELD || (was == SN_SPOT_AWAY && now < relaxed(&s->sent_at) + SN_SPOT_LOST_NS))
 		return NULL;
-	return atomic_compare_exchange_strong_explicit(&s->state, &was, SN_SPOT_HELD, memory_order_acquire,
-						       memory_order_relaxed)
-		       ? s
-		       : NULL;
+	return change_state(s, &was, SN_SPOT_HELD) ? s : NULL;
 }
 
 void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
@@ -172,7 +217,8 @@ void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, 
 	s = take(spots, now, &number);
 	if (!s)
 		return;
-	s->writes = stop->writes;
+	s->allowed = sn_spot_allowed(stop);
+	s->missed = false;
 	s->fields = fields;
 	memcpy(s->source, f + AT_SOURCE, sizeof(s->source));
 	atomic_store_explicit(&s->sent_at, now, memory_order_relaxed);
@@ -208,18 +254,14 @@ static bool is_same(const struct sn_spot_fields *was, const struct sn_spot_field
 static void compare(struct sn_spots *spots, const struct sn_spot *s, const struct sn_spot_fields *fields,
 		    uint64_t now)
 {
-	uint32_t changed = difference(&s->fields, fields) & ~(uint32_t)s->writes;
+	uint32_t changed = difference(&s->fields, fields);
 
 	if (!is_same(&s->fields, fields))
 		return;
 	if (fields->ttl > s->fields.ttl)
 		changed = (changed & ~(1u << SN_TTL)) | 1u << SN_SPOT_TTL_RAISED;
-	for (; changed; changed &= changed - 1) {
-		uint32_t i = (uint32_t)__builtin_ctz(changed);
-
-		count(&spots->changed[i], 1);
-		atomic_store_explicit(&spots->changed_at[i], now, memory_order_relaxed);
-	}
+	changed |= (uint32_t)(fields->len != s->fields.len) << SN_SPOT_RESIZED;
+	contradict(spots, changed & ~s->allowed, now);
 }
 
 /* Another worker may have read the clock before this one sent the frame. */
@@ -233,13 +275,23 @@ static void note_time(struct sn_spots *spots, uint64_t sent_at, uint64_t now)
 	count(&spots->time, ns);
 }
 
+/* Bridges send frames of other kinds on their own, and flood frames for others: these never go on. */
+static bool is_ip_for(uint64_t mac, const struct rte_mbuf *m)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (m->data_len < SN_ETHER_LEN || sn_mac_number(f) != mac)
+		return false;
+	if (m->data_len >= SN_ETHER_LEN + SN_TAG_LEN && sn_load16(f + 12) == 0x8100)
+		f += SN_TAG_LEN;
+	return sn_load16(f + 12) == 0x0800;
+}
+
 /* Whether it had a frame, and nobody holds it; then it is the caller's. */
 static bool hold(struct sn_spot *s, uint32_t *was)
 {
 	*was = atomic_load_explicit(&s->state, memory_order_relaxed);
-	return (*was == SN_SPOT_AWAY || *was == SN_SPOT_BACK) &&
-	       atomic_compare_exchange_strong_explicit(&s->state, was, SN_SPOT_HELD, memory_order_acquire,
-						       memory_order_relaxed);
+	return (*was == SN_SPOT_AWAY || *was == SN_SPOT_BACK) && change_state(s, was, SN_SPOT_HELD);
 }
 
 bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t now)
@@ -247,18 +299,33 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
 	struct sn_spot *s = spot_of(env, iface, f + AT_SOURCE);
 	struct sn_spot_fields fields;
+	struct sn_spots *spots;
 	uint32_t was;
 
 	if (!s || !hold(s, &was))
 		return false;
+	spots = &env->wires->wires[env->addresses.ports[iface]].spots;
 	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
-	if (was == SN_SPOT_AWAY) {
-		struct sn_spots *spots = &env->wires->wires[env->addresses.ports[iface]].spots;
-
+	if (was == SN_SPOT_AWAY)
 		note_time(spots, relaxed(&s->sent_at), now);
-		if (read_fields(env, iface, m, &fields))
-			compare(spots, s, &fields, now);
-	}
+	if (!read_fields(env, iface, m, &fields))
+		fields.whole = false;
+	else if (was == SN_SPOT_AWAY)
+		compare(spots, s, &fields, now);
+	if (was == SN_SPOT_BACK && fields.whole) /* not one of several fragments */
+		contradict(spots, 1u << SN_SPOT_ORIGINATED & ~s->allowed, now);
 	atomic_store_explicit(&s->state, SN_SPOT_BACK, memory_order_release);
 	return true;
+}
+
+void sn_spot_untagged(struct sn_env *env, uint16_t iface, struct rte_mbuf *const *frames, uint32_t n,
+		      uint64_t now)
+{
+	uint32_t port = env->addresses.ports[iface];
+
+	if (likely(!(env->program->only_returns >> iface & 1)) || !env->wires || port >= SN_IFACES_MAX)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_ip_for(env->addresses.macs[iface], frames[i]))
+			contradict(&env->wires->wires[port].spots, 1u << SN_SPOT_ORIGINATED, now);
 }

@@ -22,16 +22,23 @@
 #include "sn_parse.h"
 
 struct sn_env;
+struct sn_stop;
 
 #define SN_SPOT_FIRST	  0x06
 #define SN_SPOTS	  64		 /* of a way: frames at a function at once */
 #define SN_SPOTS_NS	  10000000ull	 /* between two of a way */
-#define SN_SPOT_LOST_NS	  60000000000ull /* a frame that takes longer to come back is not known any more */
+#define SN_SPOT_MISSED_NS 5000000000ull	 /* a frame that takes longer to come back counts as lost, … */
+#define SN_SPOT_LOST_NS	  60000000000ull /* … and is not known any more */
 #define SN_SPOT_LATELY_NS 60000000000ull /* a function is contradicted for so long */
 
-/* Changes against a function's declaration: of fields (enum sn_field), and: */
-#define SN_SPOT_TTL_RAISED SN_FIELDS
-#define SN_SPOT_CHANGES	   (SN_FIELDS + 1)
+/* Contradictions to a function's declaration: changes of fields (enum sn_field), and: */
+enum sn_contradiction {
+	SN_SPOT_TTL_RAISED = SN_FIELDS,
+	SN_SPOT_DROPPED,
+	SN_SPOT_RESIZED,
+	SN_SPOT_ORIGINATED,
+	SN_SPOT_CONTRADICTIONS,
+};
 
 /* Times at a function, each below 2^i us; the last one has no bound. */
 #define SN_SPOT_TIMES 25
@@ -54,7 +61,8 @@ enum sn_spot_state {
 
 struct sn_spot {
 	_Atomic uint32_t state;
-	uint16_t writes;   /* declared: bit per field */
+	uint32_t allowed;  /* bit per contradiction that would be none */
+	bool missed;	   /* it has been away for so long that it counts as lost */
 	uint8_t source[6]; /* the continuation's address */
 	_Atomic uint64_t sent_at;
 	struct sn_spot_fields fields;
@@ -64,14 +72,15 @@ struct sn_spot {
 struct sn_spots {
 	_Atomic uint64_t due;
 	_Atomic uint32_t next;
-	_Atomic uint64_t checked, returned;
-	_Atomic uint64_t changed[SN_SPOT_CHANGES]; /* packets, against the declaration */
-	_Atomic uint64_t changed_at[SN_SPOT_CHANGES];
+	_Atomic uint64_t checked, returned, lost;
+	_Atomic uint64_t contradicted[SN_SPOT_CONTRADICTIONS]; /* packets */
+	_Atomic uint64_t contradicted_at[SN_SPOT_CONTRADICTIONS];
 	_Atomic uint64_t times[SN_SPOT_TIMES], time;
 	struct sn_spot spots[SN_SPOTS];
 };
 
-/* Whether the way's next frame is to be checked. It says so to one who asks, once in SN_SPOTS_NS. */
+/* Whether the way's next frame is to be checked. It says so to one who asks, once in SN_SPOTS_NS, and counts
+ * those that are lost. */
 bool sn_spots_due(struct sn_spots *spots, uint64_t now);
 
 /* One of n frames that are about to be sent by a wire is checked, if there is one that can be. */
@@ -82,5 +91,12 @@ void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m
 
 /* Whether a frame that came by a wire has been checked: then it has the address of its continuation again. */
 bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t now);
+
+/* Frames came by a wire without a continuation: what the function sends on its own. */
+void sn_spot_untagged(struct sn_env *env, uint16_t iface, struct rte_mbuf *const *frames, uint32_t n,
+		      uint64_t now);
+
+/* Bit per contradiction that is none at a stop, as its function declares it. */
+uint32_t sn_spot_allowed(const struct sn_stop *stop);
 
 #endif /* SN_SPOT_H */

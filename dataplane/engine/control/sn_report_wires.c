@@ -7,7 +7,7 @@
 #include "sn_wires.h"
 
 /* As the API has them. */
-static const char *const names[SN_SPOT_CHANGES] = {
+static const char *const names[SN_SPOT_CONTRADICTIONS] = {
 	[SN_VLAN] = "VLAN",
 	[SN_SRC] = "Source",
 	[SN_DST] = "Destination",
@@ -17,6 +17,9 @@ static const char *const names[SN_SPOT_CHANGES] = {
 	[SN_SPORT] = "SourcePort",
 	[SN_DPORT] = "DestinationPort",
 	[SN_SPOT_TTL_RAISED] = "TTLRaised",
+	[SN_SPOT_DROPPED] = "Dropped",
+	[SN_SPOT_RESIZED] = "Resized",
+	[SN_SPOT_ORIGINATED] = "Originated",
 };
 
 static uint64_t relaxed(const _Atomic uint64_t *v)
@@ -24,46 +27,47 @@ static uint64_t relaxed(const _Atomic uint64_t *v)
 	return atomic_load_explicit(v, memory_order_relaxed);
 }
 
-/* Findings of spot checks on a way through a function, which may change these fields. */
-static int report_spots(const struct sn_spots *spots, uint16_t writes, struct sn_arena *arena,
+/* Findings of spot checks on a way through a function. */
+static int report_spots(const struct sn_spots *spots, uint32_t allowed, struct sn_arena *arena,
 			Sinter__Control__V1__WireStats *to)
 {
 	uint64_t now = sn_now_ns();
 
 	to->checked = relaxed(&spots->checked);
 	to->returned = relaxed(&spots->returned);
+	to->lost = relaxed(&spots->lost);
 	to->time_ns = relaxed(&spots->time);
 	to->times = sn_arena_alloc(arena, SN_SPOT_TIMES * sizeof(*to->times));
-	to->changes = SN_NEW_ARRAY(arena, Sinter__Control__V1__WireChange,
-				   sinter__control__v1__wire_change__init, SN_SPOT_CHANGES);
-	if (to->times == NULL || to->changes == NULL)
+	to->contradictions = SN_NEW_ARRAY(arena, Sinter__Control__V1__Contradiction,
+					  sinter__control__v1__contradiction__init, SN_SPOT_CONTRADICTIONS);
+	if (to->times == NULL || to->contradictions == NULL)
 		return -1;
 	to->n_times = SN_SPOT_TIMES;
 	for (uint32_t i = 0; i < SN_SPOT_TIMES; i++)
 		to->times[i] = relaxed(&spots->times[i]);
-	for (uint32_t i = 0; i < SN_SPOT_CHANGES; i++) {
-		uint64_t packets = relaxed(&spots->changed[i]), at = relaxed(&spots->changed_at[i]);
-		Sinter__Control__V1__WireChange *change;
+	for (uint32_t i = 0; i < SN_SPOT_CONTRADICTIONS; i++) {
+		uint64_t packets = relaxed(&spots->contradicted[i]), at = relaxed(&spots->contradicted_at[i]);
+		Sinter__Control__V1__Contradiction *c;
 
 		if (packets == 0 || names[i] == NULL)
 			continue;
-		change = to->changes[to->n_changes++];
-		change->field = (char *)(uintptr_t)names[i];
-		change->packets = packets;
-		change->lately = !(writes >> i & 1) && now < at + SN_SPOT_LATELY_NS;
+		c = to->contradictions[to->n_contradictions++];
+		c->what = (char *)(uintptr_t)names[i];
+		c->packets = packets;
+		c->lately = !(allowed >> i & 1) && now < at + SN_SPOT_LATELY_NS;
 	}
 	return 0;
 }
 
-/* The fields that functions may change on a way. */
-static uint16_t writes_of(const struct sn_program *program, uint32_t back)
+/* Bit per contradiction that is none on a way. */
+static uint32_t allowed_of(const struct sn_program *program, uint32_t back)
 {
-	uint16_t writes = 0;
+	uint32_t allowed = 0;
 
 	for (uint32_t i = 0; i < program->n_stops; i++)
 		if (program->stops[i].back == back)
-			writes |= program->stops[i].writes;
-	return writes;
+			allowed |= sn_spot_allowed(&program->stops[i]);
+	return allowed;
 }
 
 int sn_report_wires(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
@@ -92,7 +96,7 @@ int sn_report_wires(const struct sn_engine *engine, struct sn_arena *arena, Sint
 		to->down = to->watched && atomic_load_explicit(&wire->down, memory_order_relaxed);
 		to->probes = relaxed(&wire->probes);
 		to->answers = relaxed(&wire->answers);
-		if (report_spots(&wire->spots, writes_of(program, back), arena, to) != 0)
+		if (report_spots(&wire->spots, allowed_of(program, back), arena, to) != 0)
 			return -1;
 	}
 	return 0;

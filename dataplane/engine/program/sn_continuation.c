@@ -58,13 +58,20 @@ static int check_stop(struct sn_builder *b, const stop_msg *from)
 		return -EINVAL;
 	if (from->writes & ~WRITABLE)
 		return sn_build_fail(b, "stop.writes is %#x, want fields that can be written", from->writes);
+	if (from->never > SN_NEVER_ALL)
+		return sn_build_fail(b, "stop.never is %#x, want at most 0x7", from->never);
 	return check_down(b, from);
 }
 
 static struct sn_stop stop_of(const stop_msg *m)
 {
 	struct sn_stop s = {
-		.out = m->out, .back = m->back, .segment = m->segment, .writes = (uint16_t)m->writes};
+		.out = m->out,
+		.back = m->back,
+		.segment = m->segment,
+		.writes = (uint16_t)m->writes,
+		.never = (uint8_t)m->never,
+	};
 
 	if (m->down_case == SINTER__PROGRAM__V1__STOP__DOWN_DROP) {
 		s.when_down = SN_DOWN_DROP;
@@ -79,7 +86,7 @@ static struct sn_stop stop_of(const stop_msg *m)
 static bool is_same(const struct sn_stop *s, const struct sn_stop *t)
 {
 	return s->out == t->out && s->back == t->back && s->segment == t->segment && s->writes == t->writes &&
-	       s->when_down == t->when_down && s->down == t->down;
+	       s->never == t->never && s->when_down == t->when_down && s->down == t->down;
 }
 
 int sn_build_stop(struct sn_builder *b, const stop_msg *from, uint32_t *index)
@@ -235,6 +242,10 @@ static int note_ways(struct sn_builder *b)
 					     "back, want a wire of its own",
 					     s->back, back->name);
 		back->left_by = (uint8_t)s->out;
+		if (s->never & SN_NEVER_ORIGINATES)
+			p->only_returns |= p->returns & bit ? p->only_returns & bit : bit;
+		else
+			p->only_returns &= ~bit;
 		p->returns |= bit;
 		if (s->when_down)
 			p->probed |= bit;

@@ -225,10 +225,19 @@ enum sn_when_down {
 };
 
 /* A function outside of the program, between two wires. */
+/* The numbers are the protocol's. */
+enum sn_never {
+	SN_NEVER_DROPS = 1,
+	SN_NEVER_RESIZES = 2,
+	SN_NEVER_ORIGINATES = 4,
+	SN_NEVER_ALL = 7,
+};
+
 struct sn_stop {
 	uint32_t out, back; /* interfaces: packets leave by the one and come back by the other */
 	uint32_t segment;   /* where they go on then */
 	uint16_t writes;    /* bit per field that the function may change: enum sn_field */
+	uint8_t never;	    /* what it never does: bits of enum sn_never */
 	uint8_t when_down;  /* enum sn_when_down */
 	uint32_t down;	    /* the reason, or the counter */
 };
@@ -315,6 +324,7 @@ struct sn_program {
 	uint32_t n_before;
 	struct sn_numbering before[SN_BEFORE_MAX]; /* the last one first */
 	uint64_t returns;			   /* bit per interface: packets come back from stops by it */
+	uint64_t only_returns;			   /* … and no others, by the functions' declarations */
 	uint64_t probed;			   /* … and so do probes */
 	uint64_t bypassed; /* bit per interface: packets do not wait for the function that should return them
 			    */

@@ -57,6 +57,13 @@ static uint32_t alike(struct sn_worker *w, uint16_t iface, struct rte_mbuf *cons
 	return k;
 }
 
+static void run_untagged(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n,
+			 uint64_t now)
+{
+	sn_spot_untagged(&w->fast.env, iface, frames, n, now);
+	sn_worker_run(w, iface, frames, n, now);
+}
+
 /* Any number of frames that came by a wire, in their order. */
 static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 					 uint32_t n, uint64_t now)
@@ -70,7 +77,7 @@ static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, st
 		if (known)
 			sn_worker_run_returned(w, iface, frames, part, now);
 		else
-			sn_worker_run(w, iface, frames, part, now);
+			run_untagged(w, iface, frames, part, now);
 		copies += w->copies; /* counted by part */
 		w->copies = 0;
 		frames += part;

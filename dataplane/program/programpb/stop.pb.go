@@ -31,6 +31,7 @@ type Stop struct {
 	Back    uint32                 `protobuf:"varint,2,opt,name=back,proto3" json:"back,omitempty"` // another wire: by which frames come back
 	Segment uint32                 `protobuf:"varint,3,opt,name=segment,proto3" json:"segment,omitempty"`
 	Writes  uint32                 `protobuf:"varint,4,opt,name=writes,proto3" json:"writes,omitempty"` // fields that the stop may change: bit i is Field i, of VLAN, SRC, DST, DSCP, TTL, SPORT, DPORT
+	Never   uint32                 `protobuf:"varint,7,opt,name=never,proto3" json:"never,omitempty"`   // what the function never does to packets, as it is declared: 1 drops, 2 resizes, 4 originates them, or a sum of these
 	// Down says what becomes of packets while the function does not answer probes (docs/program.md). None: it gets no probes, and all packets leave for it.
 	//
 	// Types that are valid to be assigned to Down:
@@ -100,6 +101,13 @@ func (x *Stop) GetWrites() uint32 {
 	return 0
 }
 
+func (x *Stop) GetNever() uint32 {
+	if x != nil {
+		return x.Never
+	}
+	return 0
+}
+
 func (x *Stop) GetDown() isStop_Down {
 	if x != nil {
 		return x.Down
@@ -146,12 +154,13 @@ var File_stop_proto protoreflect.FileDescriptor
 const file_stop_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"stop.proto\x12\x11sinter.program.v1\"\x96\x01\n" +
+	"stop.proto\x12\x11sinter.program.v1\"\xac\x01\n" +
 	"\x04Stop\x12\x10\n" +
 	"\x03out\x18\x01 \x01(\rR\x03out\x12\x12\n" +
 	"\x04back\x18\x02 \x01(\rR\x04back\x12\x18\n" +
 	"\asegment\x18\x03 \x01(\rR\asegment\x12\x16\n" +
 	"\x06writes\x18\x04 \x01(\rR\x06writes\x12\x14\n" +
+	"\x05never\x18\a \x01(\rR\x05never\x12\x14\n" +
 	"\x04drop\x18\x05 \x01(\rH\x00R\x04drop\x12\x18\n" +
 	"\x06bypass\x18\x06 \x01(\rH\x00R\x06bypassB\x06\n" +
 	"\x04downB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"

@@ -66,9 +66,9 @@ func (r *Rig) compareChecks(stats *controlpb.Stats, note func(what string, want,
 		want := cmp.Or(r.checks[w.GetOut()], &checks{})
 		note("checked frames that came back of those that left by "+w.GetOut(), want.returned, w.GetReturned())
 		seen := map[string]uint64{}
-		for _, c := range w.GetChanges() {
+		for _, c := range w.GetContradictions() {
 			r.Stats.Lies += c.GetPackets()
-			seen[c.GetField()] = c.GetPackets()
+			seen[c.GetWhat()] = c.GetPackets()
 		}
 		note("changes by the stop to which packets leave by "+w.GetOut(), fmt.Sprint(want.changed), fmt.Sprint(seen))
 		r.Stats.Checked += w.GetChecked()

@@ -18,7 +18,7 @@ type BlackboxApplyConfiguration struct {
 	Inside *apiv1alpha1.Name `json:"inside,omitempty"`
 	// Outside is the interface of the chain (wire: true) by which packets that come in at port `outside` leave for the function.
 	Outside *apiv1alpha1.Name `json:"outside,omitempty"`
-	// Behavior is what the function may do to packets. Any function may drop them, and send packets of its own.
+	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	Behavior *BlackboxBehaviorApplyConfiguration `json:"behavior,omitempty"`
 	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
 	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:

@@ -13,6 +13,12 @@ import (
 type BlackboxBehaviorApplyConfiguration struct {
 	// Writes are the header fields that it may write.
 	Writes []apiv1alpha1.HeaderField `json:"writes,omitempty"`
+	// Drops false says that the function lets every packet through. Absent: it may drop some.
+	Drops *bool `json:"drops,omitempty"`
+	// Resizes false says that the function changes the length of no packet. Absent: it may.
+	Resizes *bool `json:"resizes,omitempty"`
+	// Originates false says that the function sends no packets of its own, and none twice. Absent: it may.
+	Originates *bool `json:"originates,omitempty"`
 }
 
 // BlackboxBehaviorApplyConfiguration constructs a declarative configuration of the BlackboxBehavior type for use with
@@ -28,5 +34,29 @@ func (b *BlackboxBehaviorApplyConfiguration) WithWrites(values ...apiv1alpha1.He
 	for i := range values {
 		b.Writes = append(b.Writes, values[i])
 	}
+	return b
+}
+
+// WithDrops sets the Drops field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Drops field is set to the value of the last call.
+func (b *BlackboxBehaviorApplyConfiguration) WithDrops(value bool) *BlackboxBehaviorApplyConfiguration {
+	b.Drops = &value
+	return b
+}
+
+// WithResizes sets the Resizes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resizes field is set to the value of the last call.
+func (b *BlackboxBehaviorApplyConfiguration) WithResizes(value bool) *BlackboxBehaviorApplyConfiguration {
+	b.Resizes = &value
+	return b
+}
+
+// WithOriginates sets the Originates field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Originates field is set to the value of the last call.
+func (b *BlackboxBehaviorApplyConfiguration) WithOriginates(value bool) *BlackboxBehaviorApplyConfiguration {
+	b.Originates = &value
 	return b
 }

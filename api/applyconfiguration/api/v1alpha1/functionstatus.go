@@ -23,8 +23,8 @@ type FunctionStatusApplyConfiguration struct {
 	LatencyMedianMicroseconds *int64 `json:"latencyMedianMicroseconds,omitempty"`
 	// LatencyP99Microseconds is the time within which 99 of 100 of them come back.
 	LatencyP99Microseconds *int64 `json:"latencyP99Microseconds,omitempty"`
-	// Contradictions are what it changed within the last minute although it does not declare it: header fields, as behavior.writes names them, and
-	// what no function may change: Protocol, and TTLRaised.
+	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
+	// what no function may change, Protocol and TTLRaised; and Dropped, Resized and Originated.
 	Contradictions []string `json:"contradictions,omitempty"`
 }
 

@@ -168,19 +168,19 @@ func TestBlackboxesAreShownWithProbesAndChecks(t *testing.T) {
 	s.Wires = []*controlpb.WireStats{
 		{
 			Out: "ips-inside", Back: "ips-outside", Watched: true, Probes: 500, Answers: 499, Checked: 100, Returned: 98, Times: []uint64{0, 0, 0, 0, 0, 98, 0},
-			Changes: []*controlpb.WireChange{{Field: "DSCP", Packets: 3}, {Field: "TTLRaised", Packets: 98, Lately: true}},
+			Contradictions: []*controlpb.Contradiction{{What: "DSCP", Packets: 3}, {What: "TTLRaised", Packets: 98, Lately: true}},
 		},
-		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 500, Answers: 2, Checked: 64},
+		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 500, Answers: 2, Checked: 64, Lost: 60},
 		{Out: "dpi-inside", Back: "dpi-outside", Checked: 7, Returned: 7, Times: []uint64{0, 0, 0, 0, 0, 0, 7}},
 	}
 	var b bytes.Buffer
 	if err := Text(&b, Make(nil, nil, s), 0); err != nil {
 		t.Fatal(err)
 	}
-	const want = "CHECKED  RETURNED  MEDIAN  P99   BLACKBOX\n" +
-		"100      98        23µs    32µs  ips-inside to ips-outside: up, 499 of 500 probes answered; changes what it does not declare: DSCP of 3, TTLRaised of 98\n" +
-		"64       0         -       -     ips-outside to ips-inside: down, 2 of 500 probes answered\n" +
-		"7        7         45µs    64µs  dpi-inside to dpi-outside\n\n"
+	const want = "CHECKED  RETURNED  LOST  MEDIAN  P99   BLACKBOX\n" +
+		"100      98        0     23µs    32µs  ips-inside to ips-outside: up, 499 of 500 probes answered; contradicts its declaration: DSCP of 3, TTLRaised of 98\n" +
+		"64       0         60    -       -     ips-outside to ips-inside: down, 2 of 500 probes answered\n" +
+		"7        7         0     45µs    64µs  dpi-inside to dpi-outside\n\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}

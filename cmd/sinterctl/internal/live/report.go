@@ -81,16 +81,17 @@ type Probes struct {
 
 // Checked are some of the packets that left for a blackbox. Of times there are none if none came back meanwhile.
 type Checked struct {
-	Sent     uint64   `json:"sent"`
-	Returned uint64   `json:"returned"`
-	Median   *float64 `json:"medianSeconds,omitempty"`
-	P99      *float64 `json:"p99Seconds,omitempty"`
-	Changes  []Change `json:"changes,omitempty"`
+	Sent           uint64          `json:"sent"`
+	Returned       uint64          `json:"returned"`
+	Lost           uint64          `json:"lost"` // they did not come back within five seconds
+	Median         *float64        `json:"medianSeconds,omitempty"`
+	P99            *float64        `json:"p99Seconds,omitempty"`
+	Contradictions []Contradiction `json:"contradictions,omitempty"`
 }
 
-// Change is a header field that a blackbox changes although it does not declare it.
-type Change struct {
-	Field   string `json:"field"`
+// Contradiction is what a blackbox does although it does not declare it: it changes a header field, or Dropped, Resized, Originated packets.
+type Contradiction struct {
+	What    string `json:"what"`
 	Packets uint64 `json:"packets"`
 	Lately  bool   `json:"lately"` // within the last minute
 }

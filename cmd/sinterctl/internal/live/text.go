@@ -21,9 +21,9 @@ func Text(w io.Writer, r Report, width int) error {
 		return fmt.Sprintf("%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d", n.Name, n.Received.Packets, si(n.Received.PacketsPerSecond),
 			si(n.Received.BitsPerSecond), n.Sent.Packets, si(n.Sent.PacketsPerSecond), si(n.Sent.BitsPerSecond), n.Missed)
 	})
-	table(&b, "CHECKED\tRETURNED\tMEDIAN\tP99\tBLACKBOX", len(r.Wires), func(i int) string {
+	table(&b, "CHECKED\tRETURNED\tLOST\tMEDIAN\tP99\tBLACKBOX", len(r.Wires), func(i int) string {
 		c := r.Wires[i].Checked
-		return fmt.Sprintf("%d\t%d\t%s\t%s\t%s", c.Sent, c.Returned, seconds(c.Median), seconds(c.P99), r.Wires[i].text())
+		return fmt.Sprintf("%d\t%d\t%d\t%s\t%s\t%s", c.Sent, c.Returned, c.Lost, seconds(c.Median), seconds(c.P99), r.Wires[i].text())
 	})
 	table(&b, "PACKETS\tPPS\tBIT/S\tCLASS", len(r.Classes), func(i int) string { return row(r.Classes[i].Rate, r.Classes[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tCOUNTER", len(r.Counters), func(i int) string { return row(r.Counters[i].Rate, r.Counters[i].Name) })

@@ -12,7 +12,7 @@ import (
 
 func wires(before, now []*controlpb.WireStats) (out []Wire) {
 	for _, w := range now {
-		way := Wire{Out: w.GetOut(), Back: w.GetBack(), Checked: Checked{Sent: w.GetChecked(), Returned: w.GetReturned()}}
+		way := Wire{Out: w.GetOut(), Back: w.GetBack(), Checked: Checked{Sent: w.GetChecked(), Returned: w.GetReturned(), Lost: w.GetLost()}}
 		if w.GetWatched() {
 			way.Probes = &Probes{!w.GetDown(), w.GetProbes(), w.GetAnswers()}
 		}
@@ -21,8 +21,8 @@ func wires(before, now []*controlpb.WireStats) (out []Wire) {
 			old = before[i]
 		}
 		way.Checked.Median, way.Checked.P99 = quantile(0.5, old, w), quantile(0.99, old, w)
-		for _, c := range w.GetChanges() {
-			way.Checked.Changes = append(way.Checked.Changes, Change{c.GetField(), c.GetPackets(), c.GetLately()})
+		for _, c := range w.GetContradictions() {
+			way.Checked.Contradictions = append(way.Checked.Contradictions, Contradiction{c.GetWhat(), c.GetPackets(), c.GetLately()})
 		}
 		out = append(out, way)
 	}
@@ -48,12 +48,12 @@ func (w Wire) text() string {
 	default:
 		s += fmt.Sprintf(": down, %d of %d probes answered", w.Probes.Answered, w.Probes.Sent)
 	}
-	var changes []string
-	for _, c := range w.Checked.Changes {
-		changes = append(changes, fmt.Sprintf("%s of %d", c.Field, c.Packets))
+	var says []string
+	for _, c := range w.Checked.Contradictions {
+		says = append(says, fmt.Sprintf("%s of %d", c.What, c.Packets))
 	}
-	if len(changes) > 0 {
-		s += "; changes what it does not declare: " + strings.Join(changes, ", ")
+	if len(says) > 0 {
+		s += "; contradicts its declaration: " + strings.Join(says, ", ")
 	}
 	return s
 }

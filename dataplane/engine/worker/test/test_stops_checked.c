@@ -86,10 +86,11 @@ static void come_back_as(struct fixture *f, const struct packet *p)
 /* These changes were found in one packet, and no others. */
 static void assert_changes(const struct fixture *f, uint32_t changes)
 {
-	for (uint32_t i = 0; i < SN_SPOT_CHANGES; i++)
-		if (atomic_load(&spots(f)->changed[i]) != (changes >> i & 1))
+	for (uint32_t i = 0; i < SN_SPOT_CONTRADICTIONS; i++)
+		if (atomic_load(&spots(f)->contradicted[i]) != (changes >> i & 1))
 			fail_msg("field %u was changed %llu times, want %u", i,
-				 (unsigned long long)atomic_load(&spots(f)->changed[i]), changes >> i & 1);
+				 (unsigned long long)atomic_load(&spots(f)->contradicted[i]),
+				 changes >> i & 1);
 }
 
 /* ---- which are checked ---- */
@@ -194,7 +195,7 @@ static void a_change_of_each_field_is_found(void **state)
 		come_back_as(f, &as[i]);
 		found |= 1u << fields[i];
 		assert_changes(f, found);
-		assert_int_equal(atomic_load(&spots(f)->changed_at[fields[i]]), f->now);
+		assert_int_equal(atomic_load(&spots(f)->contradicted_at[fields[i]]), f->now);
 	}
 	assert_int_equal(atomic_load(&spots(f)->returned), 7);
 }
@@ -308,6 +309,118 @@ static void the_time_at_a_function_is_measured(void **state)
 	assert_int_equal(atomic_load(&spots(f)->time), 20 * SECOND + 3500);
 }
 
+/* ---- what a function says it never does ---- */
+
+static void never(struct fixture *f, uint32_t what)
+{
+	leg_of(f, 0)->stop->never = what;
+	load(f);
+}
+
+static void a_drop_is_found_after_five_seconds(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward_from(5000);
+	struct sent away;
+
+	never(f, SN_NEVER_DROPS);
+	send_checked(f, &out);
+	away = f->out[0];
+	tick(f, 4990 * MS);
+	assert_changes(f, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		tick(f, 20 * MS);
+	assert_changes(f, 1u << SN_SPOT_DROPPED);
+	assert_int_equal(atomic_load(&spots(f)->lost), 1);
+	f->out[0] = away; /* late */
+	f->n_out = 1;
+	send_back(f, BACK);
+	assert_memory_equal(assert_sent(f, 1), gateway_mac, 6);
+	assert_int_equal(atomic_load(&spots(f)->returned), 1);
+}
+
+static void a_change_of_length_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct packet was = outward_from(5000), as = was;
+
+	never(f, SN_NEVER_RESIZES);
+	as.payload_len += 4;
+	send_checked_as(f, &was, 7);
+	come_back_numbered(f, &as, 7);
+	assert_changes(f, 1u << SN_SPOT_RESIZED);
+}
+
+static void a_second_frame_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward_from(5000);
+
+	never(f, SN_NEVER_ORIGINATES);
+	send_checked(f, &out);
+	f->out[1] = f->out[0];
+	f->n_out = 2;
+	send_back(f, BACK);
+	assert_int_equal(f->n_out, 2);
+	assert_changes(f, 1u << SN_SPOT_ORIGINATED);
+}
+
+static void a_second_fragment_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward_from(5000), half = out;
+
+	never(f, SN_NEVER_ORIGINATES);
+	send_checked_as(f, &out, 7);
+	f->out[1] = f->out[0];
+	half.frag = 0x0006;
+	half.payload_len = 40;
+	come_back_numbered(f, &half, 7);
+	f->out[0] = f->out[1];
+	half.frag = 0x2000;
+	come_back_numbered(f, &half, 7);
+	assert_changes(f, 0);
+}
+
+static void packets_of_the_functions_own_are_found_and_its_other_frames_are_not(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward_from(5000);
+
+	never(f, SN_NEVER_ORIGINATES);
+	for (uint32_t i = 0; i < 3; i++) {
+		tick(f, MS);
+		send_packet(f, &out);
+		f->out[0].data[6] = 0x0a;
+		if (i == 0)
+			sn_store16(f->out[0].data + 12, 0x88cc); /* LLDP */
+		if (i == 1)
+			f->out[0].data[5]++; /* for another host */
+		send_back(f, BACK);
+	}
+	assert_changes(f, 1u << SN_SPOT_ORIGINATED);
+}
+
+static void what_is_not_declared_is_no_contradiction(void **state)
+{
+	struct fixture *f = *state;
+	struct packet was = outward_from(5000), as = was;
+
+	as.payload_len += 4;
+	send_checked_as(f, &was, 7);
+	f->out[1] = f->out[0];
+	come_back_numbered(f, &as, 7);
+	f->out[0] = f->out[1];
+	come_back_numbered(f, &as, 7);
+	send_checked(f, &was);
+	tick(f, 10 * SECOND);
+	assert_int_equal(atomic_load(&spots(f)->lost), 1);
+	send_packet(f, &was);
+	f->out[0].data[6] = 0x0a;
+	send_back(f, BACK);
+	assert_changes(f, 0);
+}
+
 /* ---- how they go on ---- */
 
 static void both_go_on_that_the_function_makes_of_one(void **state)
@@ -380,6 +493,12 @@ int main(void)
 		CHECKED_TEST(a_fragment_of_it_has_no_ports_to_be_compared),
 		CHECKED_TEST(what_the_function_made_is_not_compared),
 		CHECKED_TEST(the_time_at_a_function_is_measured),
+		CHECKED_TEST(a_drop_is_found_after_five_seconds),
+		CHECKED_TEST(a_change_of_length_is_found),
+		CHECKED_TEST(a_second_frame_is_found),
+		CHECKED_TEST(a_second_fragment_is_none),
+		CHECKED_TEST(packets_of_the_functions_own_are_found_and_its_other_frames_are_not),
+		CHECKED_TEST(what_is_not_declared_is_no_contradiction),
 		CHECKED_TEST(both_go_on_that_the_function_makes_of_one),
 		CHECKED_TEST(a_packet_goes_on_with_its_next_hop_in_the_next_program),
 		CHECKED_TEST(addresses_that_no_frame_has_are_as_any_other),

@@ -58,6 +58,7 @@ func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 		e.Changes = append(e.Changes, fields[w])
 	}
 	slices.Sort(e.Changes)
+	e.Never = never(&k.spec.Behavior)
 	e.WhenDown = whenDown[k.spec.WhenDown]
 	if e.WhenDown == element.StopOpen && len(e.Changes) > 0 {
 		b.Fail(f.Object, f.Path+".whenDown", string(k.spec.WhenDown), "what behavior.writes names would be missing in packets that pass it by; set Closed, or leave behavior.writes out")
@@ -69,6 +70,16 @@ func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 			b.Exit(k.node, 1-side, f, lower.Opposite(name))
 		}
 	}
+}
+
+// never are the things that a function says it does not do.
+func never(b *v1alpha1.BlackboxBehavior) (n element.Never) {
+	for of, says := range map[element.Never]*bool{element.NeverDrops: b.Drops, element.NeverResizes: b.Resizes, element.NeverOriginates: b.Originates} {
+		if says != nil && !*says {
+			n |= of
+		}
+	}
+	return n
 }
 
 // addWires: a side at which no packet of the chain comes in has a wire all the same, by which the function may send packets: they are dropped.

@@ -88,6 +88,18 @@ func TestWhatBecomesOfPacketsWhileABlackboxIsDown(t *testing.T) {
 	}
 }
 
+func TestWhatABlackboxSaysItNeverDoes(t *testing.T) {
+	for behavior, want := range map[string]string{
+		"{drops: true, resizes: true, originates: true}": "ips: stop between a and b\n",
+		"{drops: false}": "ips: stop between a and b, never drops\n",
+		"{writes: [TTL], drops: false, resizes: false, originates: false}": "ips: stop between a and b, changes ttl, never drops resizes originates\n",
+	} {
+		if dump := graphtest.Dump(t, boxed(wires, "inside: a, outside: b, behavior: "+behavior, through)); !strings.Contains(dump, want) {
+			t.Errorf("%s: got\n%s\nwant in it\n%s", behavior, dump, want)
+		}
+	}
+}
+
 // An API server with the CRDs of another release may take what these refuse.
 func TestAnOpenBlackboxThatWritesIsRefusedWithoutTheRulesOfTheAPI(t *testing.T) {
 	b, found := manifest.Parse("chain.yaml", []byte(boxed(wires, "inside: a, outside: b, whenDown: Open", through)), graphtest.Read)

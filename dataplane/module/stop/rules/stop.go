@@ -13,6 +13,9 @@ import (
 const written = 1<<programpb.Field_VLAN | 1<<programpb.Field_SRC | 1<<programpb.Field_DST | 1<<programpb.Field_DSCP |
 	1<<programpb.Field_TTL | 1<<programpb.Field_SPORT | 1<<programpb.Field_DPORT
 
+// never are the things that a stop may say its function does not do: it drops, resizes and originates packets.
+const never = 7
+
 func init() {
 	rule.RegisterCheck(func(p *programpb.Program) error {
 		return rule.First(rule.Each(p.GetInterfaces(), wire), ends(p), continuations(p))
@@ -83,6 +86,9 @@ func stop(p *programpb.Program, at string, s *programpb.Stop) error {
 	if s.GetWrites()&^written != 0 {
 		return fmt.Errorf("%s: stop.writes is %#x, want fields that can be written", at, s.GetWrites())
 	}
+	if s.GetNever() > never {
+		return fmt.Errorf("%s: stop.never is %#x, want at most %#x", at, s.GetNever(), never)
+	}
 	return down(p, at, s)
 }
 
@@ -152,12 +158,12 @@ func ends(p *programpb.Program) error {
 
 // way is one through a function outside of the chain. The engine takes legs whose ways are the same for one stop.
 type way struct {
-	out, back, segment, writes uint32
-	drop, bypass               int // indices; -1: none
+	out, back, segment, writes, never uint32
+	drop, bypass                      int // indices; -1: none
 }
 
 func wayOf(s *programpb.Stop) way {
-	w := way{s.GetOut(), s.GetBack(), s.GetSegment(), s.GetWrites(), -1, -1}
+	w := way{s.GetOut(), s.GetBack(), s.GetSegment(), s.GetWrites(), s.GetNever(), -1, -1}
 	switch d := s.GetDown().(type) {
 	case *programpb.Stop_Drop:
 		w.drop = int(d.Drop)

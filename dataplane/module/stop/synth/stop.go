@@ -44,6 +44,7 @@ var toStop = walk.NewOutcome(walk.Ending{Forks: true, Write: func(e *walk.Emitte
 	for _, f := range s.Changes {
 		out.Writes |= 1 << f
 	}
+	out.Never = uint32(s.Never)
 	switch s.WhenDown {
 	case element.StopUnwatched:
 	case element.StopClosed:

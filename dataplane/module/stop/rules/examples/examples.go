@@ -97,6 +97,8 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("stop-one-side", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Back = 2 }), "stop.back is stop.out, want the other side"),
 	ruletest.Refused("stop-writes-proto", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << programpb.Field_PROTO }), "stop.writes is 0x8, want fields that can be written"),
 	ruletest.Refused("stop-writes-high", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Writes = 1 << 31 }), "stop.writes is 0x80000000, want fields that can be written"),
+	ruletest.Accepted("stop-never", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Never = 7 })),
+	ruletest.Refused("stop-never-high", stopped(func(_ *programpb.Program, s *programpb.Stop) { s.Never = 8 }), "stop.never is 0x8, want at most 0x7"),
 	ruletest.Accepted("stop-drop", probed(dropped, 0)),
 	ruletest.Accepted("stop-drop-writes", probed(dropped, 0x1b7)),
 	ruletest.Accepted("stop-bypass", probed(bypassed, 0)),
