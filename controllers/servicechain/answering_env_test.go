@@ -9,21 +9,27 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// TestAChainSaysWhetherItsFunctionsAnswer has an agent report of a function outside of the chain that is down, in ways that drop packets and in ways
-// that do not, that is up again, and that gets no probes any more.
-func TestAChainSaysWhetherItsFunctionsAnswer(t *testing.T) {
+// reporting is a world with a chain that runs, and how its instance's agent reports a condition.
+func reporting(t *testing.T, condition string) (*world, func(status metav1.ConditionStatus, reason, message string)) {
+	t.Helper()
 	w := newWorld(t)
 	w.node("a")
 	w.apply(edge(443))
 	w.run()
-	report := func(status metav1.ConditionStatus, reason, message string) {
+	return w, func(status metav1.ConditionStatus, reason, message string) {
 		w.report("edge-0", func(i *v1alpha1.ChainInstance) {
 			meta.SetStatusCondition(&i.Status.Conditions, metav1.Condition{
-				Type: v1alpha1.ConditionFunctionsUp, Status: status, Reason: reason, Message: message, ObservedGeneration: i.Generation,
+				Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: i.Generation,
 			})
 		})
 		w.settle()
 	}
+}
+
+// TestAChainSaysWhetherItsFunctionsAnswer has an agent report of a function outside of the chain that is down, in ways that drop packets and in ways
+// that do not, that is up again, and that gets no probes any more.
+func TestAChainSaysWhetherItsFunctionsAnswer(t *testing.T) {
+	w, report := reporting(t, v1alpha1.ConditionFunctionsUp)
 	report(no, v1alpha1.ReasonFunctionBypassed, "packets pass the function by")
 	w.says(v1alpha1.ConditionFunctionsUp, no, v1alpha1.ReasonFunctionBypassed, "edge-0: packets pass the function by")
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
@@ -48,18 +54,7 @@ func TestAChainSaysWhetherItsFunctionsAnswer(t *testing.T) {
 // TestAChainSaysWhetherItsFunctionsDoWhatTheyDeclare has an agent report of a function that nobody has checked, that changes more than it declares, and
 // that does so no longer.
 func TestAChainSaysWhetherItsFunctionsDoWhatTheyDeclare(t *testing.T) {
-	w := newWorld(t)
-	w.node("a")
-	w.apply(edge(443))
-	w.run()
-	report := func(status metav1.ConditionStatus, reason, message string) {
-		w.report("edge-0", func(i *v1alpha1.ChainInstance) {
-			meta.SetStatusCondition(&i.Status.Conditions, metav1.Condition{
-				Type: v1alpha1.ConditionFunctionsAsDeclared, Status: status, Reason: reason, Message: message, ObservedGeneration: i.Generation,
-			})
-		})
-		w.settle()
-	}
+	w, report := reporting(t, v1alpha1.ConditionFunctionsAsDeclared)
 	report(unknown, v1alpha1.ReasonNotChecked, "no packet yet")
 	w.says(v1alpha1.ConditionFunctionsAsDeclared, unknown, v1alpha1.ReasonNotChecked, "edge-0: no packet yet")
 
