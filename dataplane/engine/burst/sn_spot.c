@@ -158,12 +158,9 @@ static void look_for_lost(struct sn_spots *spots, uint64_t now)
 		if (atomic_load_explicit(&s->state, memory_order_relaxed) != SN_SPOT_AWAY ||
 		    now < relaxed(&s->sent_at) + SN_SPOT_MISSED_NS || !change_state(s, &was, SN_SPOT_HELD))
 			continue;
-		if (!s->missed) {
-			s->missed = true;
-			count(&spots->lost, 1);
-			contradict(spots, 1u << SN_SPOT_DROPPED & ~s->allowed, now);
-		}
-		atomic_store_explicit(&s->state, SN_SPOT_AWAY, memory_order_release);
+		count(&spots->lost, 1);
+		contradict(spots, 1u << SN_SPOT_DROPPED & ~s->allowed, now);
+		atomic_store_explicit(&s->state, SN_SPOT_LATE, memory_order_release);
 	}
 }
 
@@ -178,18 +175,31 @@ bool sn_spots_due(struct sn_spots *spots, uint64_t now)
 	return true;
 }
 
-/* The next one that no frame has, to be filled in. NULL: so many are at the function, or lost there. */
-static struct sn_spot *take(struct sn_spots *spots, uint64_t now, uint32_t *number)
+static bool is_out(uint32_t state)
 {
-	struct sn_spot *s;
-	uint32_t was;
+	return state == SN_SPOT_AWAY || state == SN_SPOT_LATE;
+}
 
-	*number = atomic_fetch_add_explicit(&spots->next, 1, memory_order_relaxed) % SN_SPOTS;
-	s = &spots->spots[*number];
-	was = atomic_load_explicit(&s->state, memory_order_relaxed);
-	if (was == SN_SPOT_HELD || (was == SN_SPOT_AWAY && now < relaxed(&s->sent_at) + SN_SPOT_LOST_NS))
-		return NULL;
-	return change_state(s, &was, SN_SPOT_HELD) ? s : NULL;
+/* Whether no frame has it, or one that will not come back; then it is the caller's. */
+static bool take(struct sn_spot *s, uint64_t now)
+{
+	uint32_t was = atomic_load_explicit(&s->state, memory_order_relaxed);
+
+	return was != SN_SPOT_HELD && !(is_out(was) && now < relaxed(&s->sent_at) + SN_SPOT_LOST_NS) &&
+	       change_state(s, &was, SN_SPOT_HELD);
+}
+
+/* The next one that can be taken, to be filled in. NULL: so many are at the function, or lost there. */
+static struct sn_spot *take_next(struct sn_spots *spots, uint64_t now, uint32_t *number)
+{
+	uint32_t first = atomic_fetch_add_explicit(&spots->next, 1, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < SN_SPOTS; i++) {
+		*number = (first + i) % SN_SPOTS;
+		if (take(&spots->spots[*number], now))
+			return &spots->spots[*number];
+	}
+	return NULL;
 }
 
 void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
@@ -214,11 +224,10 @@ void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, 
 		return;
 	env->spotted &= ~(1ull << iface);
 	spots = &env->wires->wires[port].spots;
-	s = take(spots, now, &number);
+	s = take_next(spots, now, &number);
 	if (!s)
 		return;
 	s->allowed = sn_spot_allowed(stop);
-	s->missed = false;
 	s->fields = fields;
 	memcpy(s->source, f + AT_SOURCE, sizeof(s->source));
 	atomic_store_explicit(&s->sent_at, now, memory_order_relaxed);
@@ -291,7 +300,7 @@ static bool is_ip_for(uint64_t mac, const struct rte_mbuf *m)
 static bool hold(struct sn_spot *s, uint32_t *was)
 {
 	*was = atomic_load_explicit(&s->state, memory_order_relaxed);
-	return (*was == SN_SPOT_AWAY || *was == SN_SPOT_BACK) && change_state(s, was, SN_SPOT_HELD);
+	return (is_out(*was) || *was == SN_SPOT_BACK) && change_state(s, was, SN_SPOT_HELD);
 }
 
 bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t now)
@@ -306,11 +315,11 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 		return false;
 	spots = &env->wires->wires[env->addresses.ports[iface]].spots;
 	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
-	if (was == SN_SPOT_AWAY)
+	if (is_out(was))
 		note_time(spots, relaxed(&s->sent_at), now);
 	if (!read_fields(env, iface, m, &fields))
 		fields.whole = false;
-	else if (was == SN_SPOT_AWAY)
+	else if (is_out(was))
 		compare(spots, s, &fields, now);
 	if (was == SN_SPOT_BACK && fields.whole) /* not one of several fragments */
 		contradict(spots, 1u << SN_SPOT_ORIGINATED & ~s->allowed, now);

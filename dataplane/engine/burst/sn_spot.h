@@ -55,14 +55,14 @@ struct sn_spot_fields {
 enum sn_spot_state {
 	SN_SPOT_FREE,
 	SN_SPOT_HELD,
-	SN_SPOT_AWAY, /* at the function */
+	SN_SPOT_AWAY, /* at the function, … */
+	SN_SPOT_LATE, /* … for longer than SN_SPOT_MISSED_NS */
 	SN_SPOT_BACK, /* a second frame that comes from it may have the same address */
 };
 
 struct sn_spot {
 	_Atomic uint32_t state;
 	uint32_t allowed;  /* bit per contradiction that would be none */
-	bool missed;	   /* it has been away for so long that it counts as lost */
 	uint8_t source[6]; /* the continuation's address */
 	_Atomic uint64_t sent_at;
 	struct sn_spot_fields fields;

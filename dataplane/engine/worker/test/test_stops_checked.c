@@ -156,19 +156,29 @@ static void frames_that_are_lost_are_waited_for_and_then_forgotten(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out = outward_from(5000);
+	struct sent away;
 
-	for (uint32_t i = 0; i < SN_SPOTS; i++)
+	for (uint32_t i = 0; i < SN_SPOTS; i++) {
 		send_checked(f, &out);
+		if (i == 10)
+			away = f->out[0];
+	}
 	for (uint32_t i = 0; i < SN_SPOTS; i++) {
 		tick(f, 10 * MS);
 		send_packet(f, &out);
 		assert_false(is_checked(&f->out[0]));
 	}
+	f->out[0] = away;
+	f->n_out = 1;
+	send_back(f, BACK);
+	assert_sent(f, 1);
+	send_checked(f, &out); /* from the address that is free again */
+	assert_memory_equal(f->out[0].data + 6, away.data + 6, 6);
 	tick(f, 60 * SECOND);
 	for (uint32_t i = 0; i < SN_SPOTS; i++)
 		send_checked(f, &out);
-	assert_int_equal(atomic_load(&spots(f)->checked), 2 * SN_SPOTS);
-	assert_int_equal(atomic_load(&spots(f)->returned), 0);
+	assert_int_equal(atomic_load(&spots(f)->checked), 2 * SN_SPOTS + 1);
+	assert_int_equal(atomic_load(&spots(f)->returned), 1);
 }
 
 /* ---- what is found ---- */
