@@ -1,33 +1,15 @@
 package telemetry
 
 import (
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// declared sets whether the functions outside of the chain change what they declare. It removes the condition if there are none.
-func (s *Seen) declared(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
-	const kind = v1alpha1.ConditionFunctionsAsDeclared
-	isWire := func(i *programpb.Interface) bool { return i.GetWire() }
-	switch p := s.State.Program; {
-	case p == nil || !slices.ContainsFunc(p.GetInterfaces(), isWire):
-		meta.RemoveStatusCondition(conditions, kind)
-	case s.Now == nil:
-		set(kind, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say what functions change")
-	case s.Now.Hash() != p.Hash: // the last sample is of the program before: what was said stays
-	default:
-		status, reason, message := contradictions(s.Now.Stats.GetWires(), functionsOf(p))
-		set(kind, status, reason, message)
-	}
-}
-
+// contradictions says whether functions do what they declare. They are known by their wires.
 func contradictions(list []*controlpb.WireStats, functions map[string]string) (status metav1.ConditionStatus, reason, message string) {
 	var wrong, unchecked []string
 	for _, w := range list {

@@ -13,26 +13,38 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// functions sets whether the functions outside of the chain answer that get probes. It removes the condition if there are none.
+// functions sets what is said of functions outside of the chain: whether those answer that get probes, and whether all do what they declare. It
+// removes a condition that is about none.
 func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
-	if s.State.Program == nil {
-		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionFunctionsUp)
-		return
+	var fates map[string]fate
+	var names map[string]string
+	if p := s.State.Program; p != nil {
+		fates, names = fatesOf(p.Program), functionsOf(p)
 	}
-	fates := fatesOf(s.State.Program.Program)
-	switch {
-	case len(fates) == 0:
-		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionFunctionsUp)
-	case s.Now == nil:
-		set(v1alpha1.ConditionFunctionsUp, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say which functions answer")
-	case s.Now.Hash() != s.State.Program.Hash: // the last sample is of the program before: what was said stays
-	default:
-		status, reason, message := wires(s.Now.Stats.GetWires(), fates)
-		set(v1alpha1.ConditionFunctionsUp, status, reason, message)
+	for _, c := range []struct {
+		kind  string
+		there bool
+		say   func([]*controlpb.WireStats) (status metav1.ConditionStatus, reason, message string)
+	}{
+		{v1alpha1.ConditionFunctionsUp, len(fates) > 0, func(w []*controlpb.WireStats) (metav1.ConditionStatus, string, string) { return answers(w, fates) }},
+		{v1alpha1.ConditionFunctionsAsDeclared, len(names) > 0, func(w []*controlpb.WireStats) (metav1.ConditionStatus, string, string) {
+			return contradictions(w, names)
+		}},
+	} {
+		switch {
+		case !c.there:
+			meta.RemoveStatusCondition(conditions, c.kind)
+		case s.Now == nil:
+			set(c.kind, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say what functions do")
+		case s.Now.Hash() != s.State.Program.Hash: // the last sample is of the program before: what was said stays
+		default:
+			status, reason, message := c.say(s.Now.Stats.GetWires())
+			set(c.kind, status, reason, message)
+		}
 	}
 }
 
-func wires(list []*controlpb.WireStats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
+func answers(list []*controlpb.WireStats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
 	var up, down []string
 	status, reason = metav1.ConditionTrue, v1alpha1.ReasonAnswering
 	for _, w := range list {

@@ -140,7 +140,6 @@ func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	status, reason, message = s.hardware()
 	set(v1alpha1.ConditionHardwareDispatch, status, reason, message)
 	s.functions(&conditions, set)
-	s.declared(&conditions, set)
 	status, reason, message = s.balanced()
 	set(v1alpha1.ConditionBalanced, status, reason, message)
 	return conditions

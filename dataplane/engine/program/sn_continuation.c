@@ -230,6 +230,7 @@ static int carry_all(struct sn_builder *b)
 static int note_ways(struct sn_builder *b)
 {
 	struct sn_program *p = b->p;
+	uint64_t originates = 0;
 
 	for (uint32_t i = 0; i < p->n_stops; i++) {
 		const struct sn_stop *s = &p->stops[i];
@@ -242,16 +243,15 @@ static int note_ways(struct sn_builder *b)
 					     "back, want a wire of its own",
 					     s->back, back->name);
 		back->left_by = (uint8_t)s->out;
-		if (s->never & SN_NEVER_ORIGINATES)
-			p->only_returns |= p->returns & bit ? p->only_returns & bit : bit;
-		else
-			p->only_returns &= ~bit;
+		if (!(s->never & SN_NEVER_ORIGINATES))
+			originates |= bit;
 		p->returns |= bit;
 		if (s->when_down)
 			p->probed |= bit;
 		if (s->when_down == SN_DOWN_BYPASS)
 			p->bypassed |= bit;
 	}
+	p->only_returns = p->returns & ~originates;
 	return 0;
 }
 

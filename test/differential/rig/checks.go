@@ -46,15 +46,12 @@ func (c *checks) comeBack(was, is []byte, declared []headerspace.Field) {
 	}
 	c.returned++
 	before, after := packetOf(was), packetOf(is)
-	differs := map[headerspace.Field]bool{
+	changed := map[headerspace.Field]bool{
 		headerspace.DSCP: before[1]>>2 != after[1]>>2, headerspace.TTL: before[8] != after[8],
 		headerspace.Src: header.Src(before) != header.Src(after), headerspace.Dst: header.Dst(before) != header.Dst(after),
 	}
-	for f, yes := range differs {
-		switch {
-		case f == headerspace.TTL && after[8] > before[8]:
-			c.changed["TTLRaised"]++
-		case yes && !slices.Contains(declared, f):
+	for f, yes := range changed {
+		if yes && !slices.Contains(declared, f) {
 			c.changed[names[f]]++
 		}
 	}

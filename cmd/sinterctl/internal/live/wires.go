@@ -41,12 +41,8 @@ func quantile(q float64, before, now *controlpb.WireStats) *float64 {
 // text is the way in words.
 func (w Wire) text() string {
 	s := w.Out + " to " + w.Back
-	switch {
-	case w.Probes == nil:
-	case w.Probes.Up:
-		s += fmt.Sprintf(": up, %d of %d probes answered", w.Probes.Answered, w.Probes.Sent)
-	default:
-		s += fmt.Sprintf(": down, %d of %d probes answered", w.Probes.Answered, w.Probes.Sent)
+	if p := w.Probes; p != nil {
+		s += fmt.Sprintf(": %s, %d of %d probes answered", map[bool]string{true: "up", false: "down"}[p.Up], p.Answered, p.Sent)
 	}
 	var says []string
 	for _, c := range w.Checked.Contradictions {
