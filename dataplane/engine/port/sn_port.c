@@ -162,6 +162,14 @@ static void find_link(struct sn_port *port)
 		(void)sn_xdp_link(port->bind.device, port->link, NULL);
 }
 
+/* Has the kernel leave alone what comes in by an interface that is the chain's. */
+static int keep_kernel_off(struct sn_port *port, struct sn_error *err)
+{
+	if (port->link[0] == '\0' || sn_kernel_quiet(port->link, &port->uses, err) == 0)
+		return 0;
+	return sn_fail_in(err, "interface %s", port->bind.interface);
+}
+
 /* Finds the EAL device, which is attached if it is not yet. */
 static int probe(struct sn_port *port, struct sn_error *err)
 {
@@ -236,7 +244,7 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 			       bind->device, strerror(-rc));
 	port->mac = port->device_mac;
 	find_link(port);
-	return 0;
+	return keep_kernel_off(port, err);
 }
 
 uint16_t sn_port_data_room(const struct sn_port *port)
@@ -474,7 +482,9 @@ int sn_port_reopen(struct sn_port *port, struct sn_error *err)
 			       rc != 0 ? strerror(-rc) : "it has another number");
 	set_down(port, false);
 	port->mac = port->device_mac;
-	rc = sn_port_start(port, &config, err);
+	rc = keep_kernel_off(port, err);
+	if (rc == 0)
+		rc = sn_port_start(port, &config, err);
 	if (rc == 0)
 		rc = sn_port_use_mac(port, &mac, err);
 	if (rc == 0)
@@ -548,6 +558,7 @@ void sn_port_close(struct sn_port *port)
 	port->paces = NULL;
 	if (port->started)
 		stop(port);
+	sn_kernel_restore(&port->uses);
 	/* Last: until its program is gone the interface is not free for another engine. */
 	if (port->claim >= 0)
 		close(port->claim);

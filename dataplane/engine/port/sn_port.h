@@ -19,6 +19,7 @@
 #include <rte_mempool.h>
 
 #include "sn_error.h"
+#include "sn_kernel.h"
 #include "sn_pace.h"
 
 #define SN_PORT_NAME_MAX   64
@@ -69,6 +70,7 @@ struct sn_port {
 	struct rte_ether_addr mac;	  /* in use */
 	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
 	char link[IF_NAMESIZE];		  /* the kernel interface of a packet or XDP socket; else "" */
+	struct sn_kernel uses;		  /* what the kernel did with that interface before */
 	int sockets[SN_PORT_QUEUES_MAX];  /* of AF_XDP */
 	unsigned int n_sockets;
 	uint64_t missed_before; /* by the device as it was opened before */
