@@ -24,6 +24,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BlackboxApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBehavior"):
 		return &apiv1alpha1.BlackboxBehaviorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxContainer"):
+		return &apiv1alpha1.BlackboxContainerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxEnv"):
+		return &apiv1alpha1.BlackboxEnvApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxResources"):
+		return &apiv1alpha1.BlackboxResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):
@@ -94,6 +100,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.InspectRulesFromApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InspectStreams"):
 		return &apiv1alpha1.InspectStreamsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InstanceFunction"):
+		return &apiv1alpha1.InstanceFunctionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstanceGroup"):
 		return &apiv1alpha1.InstanceGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstancePeer"):

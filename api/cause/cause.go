@@ -16,13 +16,14 @@ import (
 // Of says why a container of the pod does not do its work, by the kubelet's word and the container's own last ones, and what helps; empty: all do.
 // If several do not, it is the first one's cause, in the order of the names.
 func Of(pod *corev1.Pod, containers ...string) string {
+	all, statuses := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, name := range containers {
-		c := containerOf(pod.Spec.Containers, name)
-		k := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
+		c := containerOf(all, name)
+		k := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
 		if c == nil || k < 0 {
 			continue
 		}
-		if why := whyNot(c, &pod.Status.ContainerStatuses[k]); why != "" {
+		if why := whyNot(c, &statuses[k]); why != "" {
 			return why
 		}
 	}
@@ -51,8 +52,8 @@ func whyNot(c *corev1.Container, s *corev1.ContainerStatus) string {
 	case s.State.Terminated != nil:
 		return ended(c, s, s.State.Terminated)
 	case w != nil && aboutImage(w.Reason):
-		return fmt.Sprintf("container %s: image %s cannot be pulled (%s); have the node's registry offer it, give the ServiceAccount imagePullSecrets, or correct the chart's image values: %s",
-			c.Name, c.Image, w.Reason, cmp.Or(w.Message, "the kubelet says no more"))
+		return fmt.Sprintf("container %s: image %s cannot be pulled (%s); have the node's registry offer it, give the ServiceAccount imagePullSecrets, or correct its name (the chart's image values, or a function's image): %s",
+			c.Name, cmp.Or(c.Image, s.Image), w.Reason, cmp.Or(w.Message, "the kubelet says no more"))
 	case s.LastTerminationState.Terminated != nil:
 		return ended(c, s, s.LastTerminationState.Terminated)
 	case w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing":
@@ -70,6 +71,14 @@ func aboutImage(reason string) bool {
 	return false
 }
 
+// hasProbe tells whether the kubelet kills a container that does not answer. Those of functions that someone else made have no probe.
+func hasProbe(container string) bool {
+	return container == v1alpha1.ContainerEngine || container == v1alpha1.ContainerAgent || container == containerOperator
+}
+
+// containerOperator is the operator's container in its pod.
+const containerOperator = "operator"
+
 // ended says how a container ended, and what it said last.
 func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerStateTerminated) string {
 	how := fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode)
@@ -79,7 +88,7 @@ func ended(c *corev1.Container, s *corev1.ContainerStatus, t *corev1.ContainerSt
 		if c.Name == v1alpha1.ContainerEngine {
 			how += "; raise spec.resources.memory"
 		}
-	case t.ExitCode == 128+9:
+	case t.ExitCode == 128+9 && hasProbe(c.Name):
 		how = fmt.Sprintf("container %s was killed, most likely as it did not answer its liveness probe", c.Name)
 	case t.ExitCode > 128 && t.ExitCode < 128+65:
 		how = fmt.Sprintf("container %s ended by signal %d", c.Name, t.ExitCode-128)

@@ -1,8 +1,13 @@
 package v1alpha1
 
-// Blackbox is a function that someone else runs, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
+// With an image, Sinter runs it; without, someone else does.
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown)",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources)",message="command, args, env, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all.
 	// +optional
@@ -26,6 +31,96 @@ type Blackbox struct {
 	// packets leave for it, whatever becomes of them.
 	// +optional
 	WhenDown BlackboxWhenDown `json:"whenDown,omitempty"`
+
+	BlackboxContainer `json:",inline"`
+}
+
+// BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. It forwards frames between two network
+// devices, which have the names of the two wires.
+type BlackboxContainer struct {
+	// Image of the container.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image,omitempty"`
+
+	// Command in place of the image's entrypoint.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Command []string `json:"command,omitempty"`
+
+	// Args of the command, or of the image's entrypoint.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Args []string `json:"args,omitempty"`
+
+	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its two network devices, are there, too.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Env []BlackboxEnv `json:"env,omitempty"`
+
+	// Capabilities of the container beside those that every container gets on the node (Linux capabilities(7)). They reach no further than the pod.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Capabilities []BlackboxCapability `json:"capabilities,omitempty"`
+
+	// Resources of the container.
+	// +optional
+	Resources BlackboxResources `json:"resources,omitempty,omitzero"`
+}
+
+// BlackboxEnv is a variable of a container's environment.
+type BlackboxEnv struct {
+	// Name of the variable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	Name string `json:"name,omitempty"`
+
+	// Value of the variable.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
+}
+
+// BlackboxCapability is a right of root that a blackbox may need.
+// +kubebuilder:validation:Enum=NET_RAW;NET_ADMIN;IPC_LOCK;SYS_NICE
+type BlackboxCapability string
+
+// BlackboxResources are CPU and memory of a container. It gets as much as it asks for, and no more: the engine of the same pod has CPUs to itself only if
+// the pod is of the class Guaranteed.
+type BlackboxResources struct {
+	// CPU in CPUs, from 10m to 64. A whole number gives the container CPUs of its own (the kubelet's static CPU manager).
+	// +optional
+	CPU resource.Quantity `json:"cpu,omitempty,omitzero"`
+
+	// Memory of the container, from 1Mi to 10Ti.
+	// +optional
+	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
+}
+
+// Most is what the container asks for and may use; where nothing is said, a CPU and 512 MiB.
+func (r *BlackboxResources) Most() (cpu, memory resource.Quantity) {
+	cpu, memory = r.CPU.DeepCopy(), r.Memory.DeepCopy()
+	if cpu.IsZero() {
+		cpu = resource.MustParse("1")
+	}
+	if memory.IsZero() {
+		memory = resource.MustParse("512Mi")
+	}
+	return cpu, memory
 }
 
 // BlackboxAttachment is how a blackbox is in the way of packets.

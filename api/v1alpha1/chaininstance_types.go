@@ -107,6 +107,13 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Interfaces []InterfaceBinding `json:"interfaces,omitempty"`
 
+	// Functions are containers of the pod beside its engine.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Functions []InstanceFunction `json:"functions,omitempty"`
+
 	// Placement says where the pod may run.
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`
@@ -114,6 +121,21 @@ type ChainInstanceSpec struct {
 	// Resources of the pod in addition to its cores.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
+}
+
+// InstanceFunction is a blackbox that runs as a container of the pod.
+type InstanceFunction struct {
+	// Name of the chain's function, which the container has, too.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names.
+	// +required
+	Inside Name `json:"inside,omitempty"`
+	// +required
+	Outside Name `json:"outside,omitempty"`
+
+	BlackboxContainer `json:",inline"`
 }
 
 // InstanceGroup is a group of traffic classes within an instance.

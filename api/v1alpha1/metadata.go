@@ -12,6 +12,8 @@ const (
 	ContainerEngine = "engine"
 	// ContainerAgent is the agent's container in them.
 	ContainerAgent = "agent"
+	// ContainerWires is the container in them that makes the devices between the engine and functions in other containers.
+	ContainerWires = "wires"
 	// ComponentDataPlane is the component of data-plane pods.
 	ComponentDataPlane = "dataplane"
 )

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conditions of a ServiceChain. On a ChainInstance the operator sets Ready and Placed, and the
+// Conditions of a ServiceChain. On a ChainInstance the operator sets Ready, Placed and FunctionsRunning, and the
 // agent sets Programmed, HardwareDispatch, FunctionsUp, FunctionsAsDeclared and Balanced.
 const (
 	// ConditionReady: every instance runs what the spec says.
@@ -18,6 +18,8 @@ const (
 	ConditionProgrammed = "Programmed"
 	// ConditionHardwareDispatch: network cards deliver each packet to the core that owns its shard.
 	ConditionHardwareDispatch = "HardwareDispatch"
+	// ConditionFunctionsRunning: the containers of blackboxes run. It is there if the chain has some with an image.
+	ConditionFunctionsRunning = "FunctionsRunning"
 	// ConditionFunctionsUp: the blackboxes answer probes. It is there if the chain has some with whenDown.
 	ConditionFunctionsUp = "FunctionsUp"
 	// ConditionFunctionsAsDeclared: the blackboxes do what their behavior says, as far as packets are checked. It is there if the chain has some.
@@ -78,6 +80,9 @@ const (
 	ReasonInForce          = "InForce"
 	ReasonSoftwareDispatch = "SoftwareDispatch" // by the engine itself: slower, otherwise the same
 )
+
+// ReasonContainersRunning is the reason of FunctionsRunning that is good; else it is ContainerFailed or WaitingForPods.
+const ReasonContainersRunning = "ContainersRunning"
 
 // Reasons of FunctionsUp; EngineDown while nothing is known.
 const (

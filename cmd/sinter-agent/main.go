@@ -52,7 +52,7 @@ func newRoot(log logr.Logger) *cobra.Command {
 		"folder that agent and engine share: control socket, last good programs, what the engine was started with")
 	dir := func() folder { return folder(shared) }
 	root.AddCommand(
-		newRun(dir, log), newExecEngine(dir), newBind(), newDrain(dir), newProbe(dir), newTrace(dir), newTop(dir),
+		newRun(dir, log), newExecEngine(dir), newBind(), newDrain(dir), newProbe(dir), newWires(), newTrace(dir), newTop(dir),
 		&cobra.Command{
 			Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), buildVersion()) },

@@ -120,6 +120,7 @@ func TestAnAgentThatIsStartedIsNotOfAPodThatIsBeingDrained(t *testing.T) {
 
 func TestWrongUsageIsExplained(t *testing.T) {
 	for want, args := range map[string][]string{
+		"wire \"wire1\": want the engine's device":              {"wires", "wire1"},
 		"--interface: want one for each interface of the chain": {"bind"},
 		"Set --instance and --namespace":                        {"run"},
 		"engine: exec: \"no-such-engine\"":                      {"exec-engine", "--workers", "1", "--interface", "in,device=net_null0", "--", "no-such-engine"},

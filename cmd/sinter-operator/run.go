@@ -68,6 +68,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.pullPolicy, "dataplane-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never")
 	f.StringVar(&o.pods.PriorityClass, "dataplane-priority-class", "", "PriorityClass of data-plane pods")
 	f.BoolVar(&o.policy.Devices, "allow-devices", false, "let chains name devices (spec.interfaces[].device): kernel interfaces of the pod, PCI addresses, DPDK device strings")
+	f.StringArrayVar(&o.policy.Images, "allow-image", nil, "image that blackboxes may have the chain run, a registry or a folder of it that ends in a slash, or * for all; may be repeated (default: none)")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several replicas as the leader")
 	f.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)

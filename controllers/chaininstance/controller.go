@@ -151,7 +151,7 @@ func (r *Reconciler) replacePod(ctx context.Context, s *scope) error {
 // outdated tells why a pod is to be replaced, and after what time.
 func outdated(pod *corev1.Pod, i *v1alpha1.ChainInstance, now time.Time) (reason, message string, wait time.Duration) {
 	if pod.Annotations[v1alpha1.AnnotationPodHash] != podHash(&i.Spec) {
-		return "PodOutdated", "cores, interfaces, placement or resources have changed", 0
+		return "PodOutdated", "cores, interfaces, functions, placement or resources have changed", 0
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return "PodEnded", refusal(pod), left(pod.CreationTimestamp.Add(replaceAfter), now)

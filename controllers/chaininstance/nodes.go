@@ -66,8 +66,10 @@ func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, e
 func requestOf(i *v1alpha1.ChainInstance, siblings []corev1.Pod) placement.Request {
 	hugepages, memory := i.Spec.Resources.EngineHugepages(), i.Spec.Resources.EngineMemory()
 	memory.Add(agentResourcesOf(&i.Spec)[corev1.ResourceMemory])
+	functionCores, functionMemory := functionNeeds(&i.Spec)
+	memory.Add(functionMemory)
 	req := placement.Request{
-		Node: i.Spec.Placement.NodeName, Selector: i.Spec.Placement.NodeSelector, Cores: int(i.Spec.Cores), Memory: memory.Value(), Candidates: 2,
+		Node: i.Spec.Placement.NodeName, Selector: i.Spec.Placement.NodeSelector, Cores: int(i.Spec.Cores) + functionCores, Memory: memory.Value(), Candidates: 2,
 		Hugepages: placement.Hugepages{PageSize: 2 << 20, Bytes: hugepages.Value()},
 	}
 	for _, n := range i.Spec.Interfaces {

@@ -85,6 +85,9 @@ func podHash(spec *v1alpha1.ChainInstanceSpec) string {
 	if spec.FlowMemoryMiB > 0 {
 		parts = append(parts, "flows", spec.FlowMemoryMiB)
 	}
+	if len(spec.Functions) > 0 {
+		parts = append(parts, "functions", spec.Functions)
+	}
 	data, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // plain data
@@ -122,6 +125,10 @@ func newPod(i *v1alpha1.ChainInstance, o PodOptions, affinity *corev1.NodeAffini
 			Containers:                    []corev1.Container{engineContainer(spec, o), agentContainer(spec, o)},
 			Volumes:                       volumes(i),
 		},
+	}
+	if len(spec.Functions) > 0 {
+		pod.Spec.InitContainers = []corev1.Container{wiresContainer(spec, o)}
+		pod.Spec.Containers = append(pod.Spec.Containers, functionContainers(spec)...)
 	}
 	if affinity != nil {
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}

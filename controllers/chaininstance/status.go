@@ -44,8 +44,11 @@ func (r *Reconciler) judge(ctx context.Context, s *scope) error {
 
 var starting = no(v1alpha1.ReasonWaitingForPods, "the pod is starting")
 
-// failing says why a container of the pod does not do its work; empty: both do. The engine comes first: without it, the agent is not ready either.
-func failing(pod *corev1.Pod) string { return cause.Of(pod, containerEngine, containerAgent) }
+// failing says why a container of the pod that the chain needs does not do its work; empty: all do. Each is nothing without those before it. Functions
+// that someone else made are not among them: what becomes of packets while one is down, the chain says.
+func failing(pod *corev1.Pod) string {
+	return cause.Of(pod, v1alpha1.ContainerWires, containerEngine, containerAgent)
+}
 
 func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 	switch {
@@ -61,7 +64,8 @@ func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return no(v1alpha1.ReasonUnschedulable, "%s", c.Message)
 	}
-	if pod.Status.Phase != corev1.PodRunning {
+	// A pod is not Running before each of its containers was once, also those of functions.
+	if pod.Status.Phase != corev1.PodRunning && !cause.IsReady(pod, containerEngine) {
 		if why := failing(pod); why != "" {
 			return no(v1alpha1.ReasonContainerFailed, "%s", why)
 		}
@@ -121,9 +125,16 @@ func (s *scope) withoutAgent(why string) verdict {
 	return no(v1alpha1.ReasonAgentNotReady, "%s; the engine forwards with program %s, and takes no changes", why, s.instance.Status.Program)
 }
 
+// containersNotReady is the kubelet's reason for a pod that is not ready by a container alone.
+const containersNotReady = "ContainersNotReady"
+
+// podIsReady tells whether engine and agent pass their probes. A function's container that does not run is no reason to give the instance up.
 func podIsReady(pod *corev1.Pod) bool {
 	c := podCondition(pod, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
+	if c == nil || c.Status == corev1.ConditionTrue {
+		return c != nil
+	}
+	return c.Reason == containersNotReady && cause.IsReady(pod, containerEngine) && cause.IsReady(pod, containerAgent)
 }
 
 // updateStatus writes the two conditions that are this controller's, if they have changed.
@@ -132,11 +143,15 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		return nil // it came to nothing; the error is told elsewhere
 	}
 	var next []metav1.Condition
-	changed := false
+	functions := functionsOf(s.pod, s.instance)
+	changed := functions.reason == "" && meta.FindStatusCondition(s.instance.Status.Conditions, v1alpha1.ConditionFunctionsRunning) != nil
 	for _, c := range []struct {
 		name string
 		verdict
-	}{{v1alpha1.ConditionPlaced, s.placed}, {v1alpha1.ConditionReady, s.readyOf()}} {
+	}{{v1alpha1.ConditionPlaced, s.placed}, {v1alpha1.ConditionFunctionsRunning, functions}, {v1alpha1.ConditionReady, s.readyOf()}} {
+		if c.reason == "" {
+			continue
+		}
 		before := meta.FindStatusCondition(s.instance.Status.Conditions, c.name)
 		if before != nil {
 			next = append(next, *before)

@@ -111,7 +111,7 @@ func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 }
 
 func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
-	if found := in.Policy.check(c); found.HasErrors() {
+	if found := in.Policy.check(c, in.Functions); found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found), Findings: found}
 	}
 	files, found := readTexts(c, in)

@@ -183,6 +183,46 @@ func TestAChainNamesDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
 	}
 }
 
+func TestAChainRunsImagesThatTheAdministratorAllows(t *testing.T) {
+	boxed := strings.NewReplacer(
+		"  path: [a, fw, b]", "  - {name: ips, blackbox: {inside: i, outside: o, whenDown: Closed, image: \"registry.example/nfv/ips:7\"}}\n  path: [a, fw, ips, b]",
+		"  functions:", "  - {name: i, wire: true}\n  - {name: o, wire: true}\n  functions:").Replace(chain)
+	bundle, found := manifest.Parse("x.yaml", []byte(boxed), os.ReadFile)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	c := bundle.Chains[0]
+	inputs := compile.Inputs{Text: is("action,protocol\nAccept,tcp\n")}
+	for allowed, want := range map[string]bool{
+		"*": true, "registry.example/": true, "registry.example/nfv/": true, "registry.example/nfv/ips": true, "registry.example/nfv/ips:7": true,
+		"": false, "registry.example": false, "registry.example/nfv": false, "registry.example/nfv/ip": false, "registry.example/nfv/ips:70": false, "other.example/": false,
+	} {
+		inputs.Policy.Images = []string{"ghcr.io/", allowed}
+		if allowed == "" {
+			inputs.Policy.Images = nil
+		}
+		got := compile.Chain(c, inputs)
+		if refused := strings.Contains(got.Message, `spec.functions[1].blackbox.image: "registry.example/nfv/ips:7": chains of this cluster may not run this image`); want != (got.Program != nil) || want == refused {
+			t.Errorf("with %q allowed: %s: %s", allowed, got.Reason, got.Message)
+		}
+	}
+	for image, want := range map[string]bool{
+		"registry.example@sha256:0": true, "registry.example:5000": true, "registry.example:5000/nfv/ips": false, "registry.example.net/ips": false, "registry.example/../ips": false,
+	} {
+		if got := (compile.Policy{Images: []string{"registry.example"}}).Allows(image); got != want {
+			t.Errorf("the name registry.example allows %s: %t", image, got)
+		}
+	}
+
+	shared := &v1alpha1.NetworkFunction{}
+	shared.Namespace, shared.Name, shared.Spec.Blackbox = c.Namespace, "shared", c.Spec.Functions[1].Blackbox
+	c.Spec.Functions[1].Blackbox, c.Spec.Functions[1].FunctionRef = nil, &v1alpha1.FunctionRef{Name: "shared"}
+	inputs.Functions, inputs.Policy.Images = []*v1alpha1.NetworkFunction{shared}, nil
+	if got := compile.Chain(c, inputs); got.Program != nil || !strings.Contains(got.Message, "networkfunction") && !strings.Contains(got.Message, "spec.blackbox.image") {
+		t.Errorf("of a NetworkFunction: %s: %s", got.Reason, got.Message)
+	}
+}
+
 func is(text string) func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) {
 	return func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return []byte(text), nil }
 }

@@ -216,14 +216,15 @@ func (r *Reconciler) chainsThat(ctx context.Context, namespace string, do func(*
 // scope is what one reconcile has read and decided.
 type scope struct {
 	report.View
-	sources  *source.Sources
-	read     bool                        // these, and what the view has
-	lost     map[types.UID]int64         // sessions, as instances report
-	newest   string                      // name of the program that the spec compiles to
-	bindings []v1alpha1.InterfaceBinding // of the target's interfaces; nil: not all are known
-	requeue  time.Duration
-	waits    time.Time // since when the chain waits to be compiled; zero: it does not
-	judged   bool      // the status is about the chain as it is here
+	sources    *source.Sources
+	read       bool                        // these, and what the view has
+	lost       map[types.UID]int64         // sessions, as instances report
+	newest     string                      // name of the program that the spec compiles to
+	bindings   []v1alpha1.InterfaceBinding // of the target's interfaces; nil: not all are known
+	containers []v1alpha1.InstanceFunction // of the target's functions
+	requeue    time.Duration
+	waits      time.Time // since when the chain waits to be compiled; zero: it does not
+	judged     bool      // the status is about the chain as it is here
 }
 
 // unsettled tells whether the chain will be compiled soon: what is known of it is about what it was.

@@ -29,8 +29,12 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	if err := r.ensureSecret(ctx, s); err != nil {
 		return err
 	}
-	bindings, unbound := desired.Bind(s.Chain, s.Target)
-	s.bindings = bindings
+	functions, unbound := desired.Functions(s.Chain, s.sources.Functions, s.Target, r.Policy.Allows)
+	var bindings []v1alpha1.InterfaceBinding
+	if unbound == "" {
+		bindings, unbound = desired.Bind(s.Chain, s.Target, functions)
+	}
+	s.bindings, s.containers = bindings, functions
 	if unbound != "" {
 		s.Found.Placed = report.False(v1alpha1.ReasonInterfaceUnbound, unbound)
 	}
@@ -41,7 +45,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			spec.Program = s.Target.Name
 			return spec
 		}
-		spec := desired.Instance(s.Chain, s.Target, bindings, i.WorkingCores())
+		spec := desired.Instance(s.Chain, s.Target, bindings, functions, i.WorkingCores())
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
 			spec.Groups, spec.Peers, spec.Front = desired.Owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
@@ -67,7 +71,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		s.soon(next.Wait)
 	}
 	if unbound == "" {
-		if err := r.createMissing(ctx, s, desired.Instance(s.Chain, s.Target, bindings, 0)); err != nil {
+		if err := r.createMissing(ctx, s, desired.Instance(s.Chain, s.Target, bindings, functions, 0)); err != nil {
 			return err
 		}
 	}

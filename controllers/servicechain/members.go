@@ -72,7 +72,7 @@ func (r *Reconciler) addInstances(ctx context.Context, s *scope, m *capacity.Sha
 		return nil
 	}
 	for _, name := range s.Missing(s.Chain.Name, wanted) {
-		spec := desired.Instance(s.Chain, s.Target, s.bindings, 0)
+		spec := desired.Instance(s.Chain, s.Target, s.bindings, s.containers, 0)
 		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -115,4 +116,78 @@ func (w *world) contradicts() {
 {"op": "remove", "path": "/spec/functions/3/blackbox/behavior"},
 {"op": "replace", "path": "/spec/functions/3/blackbox/whenDown", "value": "Open"}]`)
 	w.waitReady(time.Minute)
+}
+
+// withContainer is withIPS with a function that Sinter runs beside the engine.
+const withContainer = `[
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-inside", "wire": true}},
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-outside", "wire": true}},
+{"op": "add", "path": "/spec/functions/-", "value": {"name": "ips", "blackbox": {"inside": "ips-inside", "outside": "ips-outside", "whenDown": "Open",
+  "image": "sinter.test/traffic:1", "args": ["bridge", "ips-inside", "ips-outside"], "resources": {"cpu": "200m", "memory": "64Mi"}}}},
+{"op": "replace", "path": "/spec/path", "value": ["inside", "fw", "ips", "rt", "nat", "outside"]}]`
+
+// runs waits until the chain says whether its function's container runs.
+func (w *world) runs(status metav1.ConditionStatus, reason string) {
+	w.Helper()
+	w.eventually("the chain says of the container "+reason, 30*time.Second, func() error {
+		return w.condition(v1alpha1.ConditionFunctionsRunning, status, reason)
+	})
+}
+
+// TestAContainerIsAFunctionOfAChain has the operator run a function beside the engine, which ends, and is nowhere to be found.
+func TestAContainerIsAFunctionOfAChain(t *testing.T) {
+	w := begin(t)
+	w.edge()
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.change(withContainer)
+	image := func(name string) string {
+		return `[{"op": "replace", "path": "/spec/functions/3/blackbox/image", "value": "` + name + `"}]`
+	}
+	replaced := func(image string) {
+		w.eventually("the pod is replaced by one with "+image, time.Minute, func() error {
+			p := w.pod()
+			if p == nil || p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == "ips" && c.Image == image }) {
+				return fmt.Errorf("pod %s is not there yet", podName)
+			}
+			if p.Status.QOSClass != corev1.PodQOSGuaranteed {
+				t.Errorf("QoS class %s, wanted Guaranteed", p.Status.QOSClass)
+			}
+			return nil
+		})
+	}
+	replaced("sinter.test/traffic:1")
+	w.waitReady(time.Minute)
+	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.passes("and a container of somebody else's")
+
+	load := w.send(20 * time.Second)
+	w.kill(podName, "ips", "SIGSTOP")
+	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
+	w.kill(podName, "ips", "SIGCONT")
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.kill(podName, "ips", "SIGKILL")
+	w.eventually("the kubelet starts it again", time.Minute, func() error {
+		if n := w.restarts("ips"); n != 1 {
+			return fmt.Errorf("it was started again %d times", n)
+		}
+		return nil
+	})
+	load.recovers("the container hangs, and is killed, and packets pass it by", 2*time.Second)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
+	if n := w.restarts("engine"); n != 0 {
+		t.Errorf("the engine was started again %d times", n)
+	}
+
+	if _, err := w.try("patch", "servicechain", chainName, "--type=json", "-p", image("elsewhere.example/ips:1")); err == nil ||
+		!strings.Contains(err.Error(), "chains of this cluster may not run this image. Those that they may: sinter.test/, localhost:1/") {
+		t.Errorf("an image that is not allowed: %v", err)
+	}
+	w.change(image("localhost:1/nowhere:1"))
+	replaced("localhost:1/nowhere:1")
+	w.runs(metav1.ConditionFalse, v1alpha1.ReasonContainerFailed)
+	w.waitReady(time.Minute)
+	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
+	w.passes("past a container whose image is nowhere")
 }

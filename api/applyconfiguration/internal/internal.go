@@ -57,6 +57,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Blackbox
   map:
     fields:
+    - name: args
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: attachment
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAttachment
@@ -64,12 +70,38 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: behavior
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
+    - name: capabilities
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxCapability
+          elementRelationship: associative
+    - name: command
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxEnv
+          elementRelationship: associative
+          keys:
+          - name
+    - name: image
+      type:
+        scalar: string
     - name: inside
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
     - name: outside
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: resources
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
     - name: whenDown
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
@@ -93,6 +125,26 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxCapability
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxEnv
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
+  map:
+    fields:
+    - name: cpu
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: memory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
@@ -128,6 +180,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: front
       type:
         scalar: boolean
+    - name: functions
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InstanceFunction
+          elementRelationship: associative
+          keys:
+          - name
     - name: groups
       type:
         list:
@@ -1031,6 +1091,50 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
       default: 2m
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InstanceFunction
+  map:
+    fields:
+    - name: args
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: capabilities
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxCapability
+          elementRelationship: associative
+    - name: command
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxEnv
+          elementRelationship: associative
+          keys:
+          - name
+    - name: image
+      type:
+        scalar: string
+    - name: inside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: name
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: outside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: resources
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.InstanceGroup
   map:
     fields:

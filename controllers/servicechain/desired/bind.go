@@ -2,6 +2,7 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
@@ -9,10 +10,10 @@ import (
 // ethernetMTU is what every device carries without being told.
 const ethernetMTU = 1500
 
-// Bind says what the interfaces of a program are within a pod, or why that is not known.
-func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.InterfaceBinding, unbound string) {
+// Bind says what the interfaces of a program are within a pod that has these functions beside its engine, or why that is not known.
+func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alpha1.InstanceFunction) (out []v1alpha1.InterfaceBinding, unbound string) {
 	byName := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}
-	networks := 0
+	networks, wires := 0, 0
 	for i := range c.Spec.Interfaces {
 		n := &c.Spec.Interfaces[i]
 		b := v1alpha1.InterfaceBinding{
@@ -37,8 +38,17 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.In
 			networks++ // Multus attaches them in this order
 			b.Network, b.Device = namespace+"/"+n.NetworkRef.Name, fmt.Sprintf("net%d", networks)
 		}
-		if n.NetworkRef == nil && !device && n.Device == "" {
-			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName to attach the pod", i, n.Name)
+		within := slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return n.Name == f.Inside || n.Name == f.Outside })
+		switch {
+		case within:
+			wires++
+			b.Device = fmt.Sprintf("wire%d", wires)
+		case n.NetworkRef == nil && !device && n.Device == "":
+			hint := ""
+			if n.Wire {
+				hint = ", or give its blackbox an image"
+			}
+			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName to attach the pod%s", i, n.Name, hint)
 		}
 		byName[n.Name] = b
 	}

@@ -18,7 +18,7 @@ func TestInterfacesAreBoundInTheOrderOfTheProgramByTheNetworksInThatOfTheChain(t
 	p := &v1alpha1.ChainProgram{}
 	p.Name = "edge-1"
 	p.Spec.Interfaces = []v1alpha1.Name{"outside", "inside"}
-	got, unbound := Bind(c, p)
+	got, unbound := Bind(c, p, nil)
 	want := []v1alpha1.InterfaceBinding{
 		{Name: "outside", Driver: v1alpha1.DriverVFIO, Device: "net2", Network: "lab/wan", ResourceName: "intel.com/vf", MTU: 9000},
 		{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "lab/lan"},
@@ -28,11 +28,11 @@ func TestInterfacesAreBoundInTheOrderOfTheProgramByTheNetworksInThatOfTheChain(t
 	}
 
 	p.Spec.Interfaces = append(p.Spec.Interfaces, "dmz")
-	if _, unbound = Bind(c, p); unbound != `program edge-1 has the interface "dmz", which is no longer in spec.interfaces` {
+	if _, unbound = Bind(c, p, nil); unbound != `program edge-1 has the interface "dmz", which is no longer in spec.interfaces` {
 		t.Errorf("an interface that is gone: %s", unbound)
 	}
 	c.Spec.Interfaces[0].NetworkRef = nil
-	if _, unbound = Bind(c, p); unbound != "spec.interfaces[0] (inside): set networkRef, resourceName or resourceClaimTemplateName to attach the pod" {
+	if _, unbound = Bind(c, p, nil); unbound != "spec.interfaces[0] (inside): set networkRef, resourceName or resourceClaimTemplateName to attach the pod" {
 		t.Errorf("an interface without a network: %s", unbound)
 	}
 }

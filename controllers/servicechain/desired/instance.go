@@ -9,7 +9,7 @@ import (
 
 // Instance is what an instance of the chain should be of which so many cores work; 0: a new one.
 // How many should work is decided elsewhere.
-func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alpha1.InterfaceBinding, working int) v1alpha1.ChainInstanceSpec {
+func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alpha1.InterfaceBinding, functions []v1alpha1.InstanceFunction, working int) v1alpha1.ChainInstanceSpec {
 	b := scaling.BoundsOf(&c.Spec.Scaling)
 	if working == 0 {
 		working = b.MinCores
@@ -20,6 +20,7 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 		TableMemoryMiB: p.Spec.TableMemoryMiB,
 		FlowMemoryMiB:  p.Spec.FlowMemoryMiB,
 		Interfaces:     bindings,
+		Functions:      functions,
 		Placement:      *c.Spec.Placement.DeepCopy(),
 		Resources:      *c.Spec.Resources.DeepCopy(),
 	}

@@ -11,6 +11,7 @@ import (
 
 // badness is the order of what is said of functions outside of the chain, by condition.
 var badness = map[string][]string{
+	v1alpha1.ConditionFunctionsRunning: {v1alpha1.ReasonContainersRunning, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonContainerFailed},
 	v1alpha1.ConditionFunctionsUp: {
 		v1alpha1.ReasonAnswering, v1alpha1.ReasonEngineDown, v1alpha1.ReasonFunctionBypassed, v1alpha1.ReasonFunctionDown,
 	},

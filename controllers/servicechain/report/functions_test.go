@@ -55,6 +55,22 @@ func TestTheWorstWordOfFunctionsCounts(t *testing.T) {
 	}
 }
 
+func TestAContainerThatFailsCountsMoreThanOneThatStarts(t *testing.T) {
+	with := func(name string, status metav1.ConditionStatus, reason, message string) v1alpha1.ChainInstance {
+		return fleettest.Running(name, "p", func(i *v1alpha1.ChainInstance) {
+			meta.SetStatusCondition(&i.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFunctionsRunning, Status: status, Reason: reason, Message: message})
+		})
+	}
+	s := View{Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
+		with("a-0", isTrue, v1alpha1.ReasonContainersRunning, "all run"), with("a-1", isFalse, v1alpha1.ReasonContainerFailed, "container ips ended"),
+		with("a-2", isFalse, v1alpha1.ReasonWaitingForPods, "container ips is starting"),
+	}}}
+	want := ConditionStatus{isFalse, v1alpha1.ReasonContainerFailed, "a-0: all run; a-1: container ips ended; a-2: container ips is starting"}
+	if got := s.functions(v1alpha1.ConditionFunctionsRunning); got == nil || *got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestAnInstanceThatIsContradictedCounts(t *testing.T) {
 	with := func(name string, status metav1.ConditionStatus, reason, message string) v1alpha1.ChainInstance {
 		return fleettest.Running(name, "p", func(i *v1alpha1.ChainInstance) {

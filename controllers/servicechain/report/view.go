@@ -78,6 +78,7 @@ func (s *View) Summarize() {
 		s.set(c.name, c.ConditionStatus)
 	}
 	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
+	s.setOrRemove(v1alpha1.ConditionFunctionsRunning, s.functions(v1alpha1.ConditionFunctionsRunning))
 	s.setOrRemove(v1alpha1.ConditionFunctionsUp, functions)
 	s.setOrRemove(v1alpha1.ConditionFunctionsAsDeclared, s.functions(v1alpha1.ConditionFunctionsAsDeclared))
 	scaled := s.unread(v1alpha1.ConditionScaled)

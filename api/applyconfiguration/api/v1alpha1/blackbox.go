@@ -9,8 +9,9 @@ import (
 // BlackboxApplyConfiguration represents a declarative configuration of the Blackbox type for use
 // with apply.
 //
-// Blackbox is a function that someone else runs, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
+// Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
+// With an image, Sinter runs it; without, someone else does.
 type BlackboxApplyConfiguration struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all.
 	Attachment *apiv1alpha1.BlackboxAttachment `json:"attachment,omitempty"`
@@ -23,7 +24,8 @@ type BlackboxApplyConfiguration struct {
 	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
 	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
 	// packets leave for it, whatever becomes of them.
-	WhenDown *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
+	WhenDown                            *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
+	BlackboxContainerApplyConfiguration `json:""`
 }
 
 // BlackboxApplyConfiguration constructs a declarative configuration of the Blackbox type for use with
@@ -69,5 +71,64 @@ func (b *BlackboxApplyConfiguration) WithBehavior(value *BlackboxBehaviorApplyCo
 // If called multiple times, the WhenDown field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithWhenDown(value apiv1alpha1.BlackboxWhenDown) *BlackboxApplyConfiguration {
 	b.WhenDown = &value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithImage(value string) *BlackboxApplyConfiguration {
+	b.BlackboxContainerApplyConfiguration.Image = &value
+	return b
+}
+
+// WithCommand adds the given value to the Command field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Command field.
+func (b *BlackboxApplyConfiguration) WithCommand(values ...string) *BlackboxApplyConfiguration {
+	for i := range values {
+		b.BlackboxContainerApplyConfiguration.Command = append(b.BlackboxContainerApplyConfiguration.Command, values[i])
+	}
+	return b
+}
+
+// WithArgs adds the given value to the Args field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Args field.
+func (b *BlackboxApplyConfiguration) WithArgs(values ...string) *BlackboxApplyConfiguration {
+	for i := range values {
+		b.BlackboxContainerApplyConfiguration.Args = append(b.BlackboxContainerApplyConfiguration.Args, values[i])
+	}
+	return b
+}
+
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *BlackboxApplyConfiguration) WithEnv(values ...*BlackboxEnvApplyConfiguration) *BlackboxApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnv")
+		}
+		b.BlackboxContainerApplyConfiguration.Env = append(b.BlackboxContainerApplyConfiguration.Env, *values[i])
+	}
+	return b
+}
+
+// WithCapabilities adds the given value to the Capabilities field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Capabilities field.
+func (b *BlackboxApplyConfiguration) WithCapabilities(values ...apiv1alpha1.BlackboxCapability) *BlackboxApplyConfiguration {
+	for i := range values {
+		b.BlackboxContainerApplyConfiguration.Capabilities = append(b.BlackboxContainerApplyConfiguration.Capabilities, values[i])
+	}
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithResources(value *BlackboxResourcesApplyConfiguration) *BlackboxApplyConfiguration {
+	b.BlackboxContainerApplyConfiguration.Resources = value
 	return b
 }

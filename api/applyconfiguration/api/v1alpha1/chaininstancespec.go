@@ -35,6 +35,8 @@ type ChainInstanceSpecApplyConfiguration struct {
 	Peers []InstancePeerApplyConfiguration `json:"peers,omitempty"`
 	// Interfaces binds each interface of the chain to a device.
 	Interfaces []InterfaceBindingApplyConfiguration `json:"interfaces,omitempty"`
+	// Functions are containers of the pod beside its engine.
+	Functions []InstanceFunctionApplyConfiguration `json:"functions,omitempty"`
 	// Placement says where the pod may run.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 	// Resources of the pod in addition to its cores.
@@ -138,6 +140,19 @@ func (b *ChainInstanceSpecApplyConfiguration) WithInterfaces(values ...*Interfac
 			panic("nil value passed to WithInterfaces")
 		}
 		b.Interfaces = append(b.Interfaces, *values[i])
+	}
+	return b
+}
+
+// WithFunctions adds the given value to the Functions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Functions field.
+func (b *ChainInstanceSpecApplyConfiguration) WithFunctions(values ...*InstanceFunctionApplyConfiguration) *ChainInstanceSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFunctions")
+		}
+		b.Functions = append(b.Functions, *values[i])
 	}
 	return b
 }

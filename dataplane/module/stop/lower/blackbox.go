@@ -53,6 +53,7 @@ func (k *blackbox) Traits() lower.Traits {
 // Lower makes "ips", which both directions share. Its wires come when it is known where packets go behind it.
 func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 	k.wires = [element.StopSides]*lower.Wire{b.ClaimWire(f, "inside", k.spec.Inside), b.ClaimWire(f, "outside", k.spec.Outside)}
+	k.checkContainer(b, f)
 	e := element.Stop{Interfaces: [element.StopSides]string{string(k.spec.Inside), string(k.spec.Outside)}}
 	for _, w := range k.spec.Behavior.Writes {
 		e.Changes = append(e.Changes, fields[w])

@@ -1,0 +1,106 @@
+package chaininstance
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/cause"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/binding"
+)
+
+// drainSeconds is longer than an engine forwards whose pod ends (sinter-agent drain).
+const drainSeconds = 22
+
+// wiresContainer makes the devices between engine and functions before either starts. NET_ADMIN reaches no further than the pod's network namespace.
+func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
+	args := []string{"wires"}
+	for _, f := range spec.Functions {
+		for _, name := range []v1alpha1.Name{f.Inside, f.Outside} {
+			if k := slices.IndexFunc(spec.Interfaces, func(n v1alpha1.InterfaceBinding) bool { return n.Name == name }); k >= 0 {
+				n := &spec.Interfaces[k]
+				args = append(args, binding.Wire{Engine: n.Device, Function: string(n.Name), MTU: int(n.MTU)}.String())
+			}
+		}
+	}
+	return corev1.Container{
+		Name: v1alpha1.ContainerWires, Image: o.Image, ImagePullPolicy: o.PullPolicy, Command: []string{"sinter-agent"}, Args: args,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Resources:                corev1.ResourceRequirements{Requests: agentResources, Limits: agentResources},
+		SecurityContext:          security("NET_ADMIN"),
+	}
+}
+
+// functionContainers are those of functions that someone else made. Their root file system and user are as the image has them, and they keep the
+// capabilities that the node gives every container: what was made for containers runs. They get no token, no volume of the engine's, and no privilege.
+func functionContainers(spec *v1alpha1.ChainInstanceSpec) (list []corev1.Container) {
+	off := false
+	for i := range spec.Functions {
+		f := &spec.Functions[i]
+		env := []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: string(f.Inside)}, {Name: "SINTER_OUTSIDE", Value: string(f.Outside)}}
+		for _, e := range f.Env {
+			env = append(env, corev1.EnvVar{Name: e.Name, Value: e.Value})
+		}
+		s := &corev1.SecurityContext{Privileged: &off, AllowPrivilegeEscalation: &off}
+		if len(f.Capabilities) > 0 {
+			s.Capabilities = &corev1.Capabilities{}
+			for _, c := range f.Capabilities {
+				s.Capabilities.Add = append(s.Capabilities.Add, corev1.Capability(c))
+			}
+		}
+		r := functionResources(f)
+		list = append(list, corev1.Container{
+			Name: string(f.Name), Image: f.Image, Command: f.Command, Args: f.Args, Env: env,
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			Resources:                corev1.ResourceRequirements{Requests: r, Limits: r}, // else the pod is not of the class Guaranteed
+			SecurityContext:          s,
+			// Until the engine has no more packets for it. The image may have no program that waits; the kubelet does (Kubernetes 1.30).
+			Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drainSeconds}}},
+		})
+	}
+	return list
+}
+
+func functionResources(f *v1alpha1.InstanceFunction) corev1.ResourceList {
+	cpu, memory := f.Resources.Most()
+	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
+}
+
+// functionNeeds are the CPUs that functions have to themselves, and the memory of all.
+func functionNeeds(spec *v1alpha1.ChainInstanceSpec) (cores int, memory resource.Quantity) {
+	for i := range spec.Functions {
+		r := functionResources(&spec.Functions[i])
+		if cpu := r[corev1.ResourceCPU]; cpu.MilliValue()%1000 == 0 {
+			cores += int(cpu.Value())
+		}
+		memory.Add(r[corev1.ResourceMemory])
+	}
+	return cores, memory
+}
+
+// functionsOf says whether the containers of functions run; without any there is no such condition.
+func functionsOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) (v verdict) {
+	if len(i.Spec.Functions) == 0 || pod == nil || pod.Spec.NodeName == "" {
+		return v
+	}
+	if !pod.DeletionTimestamp.IsZero() {
+		return no(v1alpha1.ReasonWaitingForPods, "the previous pod is terminating")
+	}
+	waits := ""
+	for _, f := range i.Spec.Functions {
+		name := string(f.Name)
+		if why := cause.Of(pod, name); why != "" {
+			return no(v1alpha1.ReasonContainerFailed, "%s", why)
+		}
+		if waits == "" && !cause.IsReady(pod, name) {
+			waits = name
+		}
+	}
+	if waits != "" {
+		return no(v1alpha1.ReasonWaitingForPods, "container %s is starting", waits)
+	}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonContainersRunning, "all run"}
+}

@@ -1,0 +1,34 @@
+package desired
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// Functions are the blackboxes of a program that run as containers of each instance's pod, in the chain's order, or why there may be none. The chain's
+// NetworkFunctions are among those given. A spec that does not compile is asked, too, for the instances of a program before it: so each image is checked here.
+func Functions(c *v1alpha1.ServiceChain, all []*v1alpha1.NetworkFunction, p *v1alpha1.ChainProgram, allows func(image string) bool) (out []v1alpha1.InstanceFunction, refused string) {
+	for i := range c.Spec.Functions {
+		f := &c.Spec.Functions[i]
+		b := f.Blackbox
+		if f.FunctionRef != nil {
+			k := slices.IndexFunc(all, func(o *v1alpha1.NetworkFunction) bool {
+				return o.Namespace == c.Namespace && o.Name == f.FunctionRef.Name
+			})
+			if k < 0 {
+				continue
+			}
+			b = all[k].Spec.Blackbox
+		}
+		if b == nil || b.Image == "" || !slices.Contains(p.Spec.Interfaces, b.Inside) || !slices.Contains(p.Spec.Interfaces, b.Outside) {
+			continue
+		}
+		if !allows(b.Image) {
+			return nil, fmt.Sprintf("spec.functions[%d] (%s): chains of this cluster may not run image %s", i, f.Name, b.Image)
+		}
+		out = append(out, v1alpha1.InstanceFunction{Name: f.Name, Inside: b.Inside, Outside: b.Outside, BlackboxContainer: *b.BlackboxContainer.DeepCopy()})
+	}
+	return out, ""
+}

@@ -1,0 +1,74 @@
+package lower
+
+import (
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
+)
+
+// longestDevice is how many characters the name of a Linux network device has at most.
+const longestDevice = 15
+
+// taken are names of devices that a pod has for other ends.
+var taken = regexp.MustCompile(`^(lo|(eth|net|wire)[0-9]+)$`)
+
+// checkContainer refuses what a function that Sinter runs cannot be. Its two devices have the names of its wires, and its container has its own.
+func (k *blackbox) checkContainer(b *lower.Builder, f *lower.Function) {
+	if k.spec.Image == "" {
+		return
+	}
+	if k.spec.WhenDown == "" { // an API server with the CRDs of another release may take it
+		b.Fail(f.Object, f.Path+".whenDown", "", "image needs it: say what becomes of packets while the container is down, Open or Closed")
+	}
+	if others := []string{v1alpha1.ContainerEngine, v1alpha1.ContainerAgent, v1alpha1.ContainerWires}; slices.Contains(others, f.Name) {
+		b.Fail(b.Object, f.Declared+".name", f.Name, "the pod has another container of this name; give a function with an image another one")
+	}
+	k.checkResources(b, f)
+	for _, w := range k.wires {
+		if w != nil {
+			checkDevice(b, w)
+		}
+	}
+}
+
+// checkResources bounds what the container gets. The API server has no budget to do so for each function of a chain.
+func (k *blackbox) checkResources(b *lower.Builder, f *lower.Function) {
+	for _, r := range []struct {
+		field       string
+		value       *resource.Quantity
+		least, most string
+		like        string
+	}{
+		{"cpu", &k.spec.Resources.CPU, "10m", "64", "500m or 2"},
+		{"memory", &k.spec.Resources.Memory, "1Mi", "10Ti", "512Mi or 2Gi"},
+	} {
+		if !r.value.IsZero() && (r.value.Cmp(resource.MustParse(r.least)) < 0 || r.value.Cmp(resource.MustParse(r.most)) > 0) {
+			b.Fail(f.Object, f.Path+".resources."+r.field, r.value.String(), "must be from %s to %s, like %s", r.least, r.most, r.like)
+		}
+	}
+}
+
+// checkDevice refuses a wire that cannot be a device of the container's.
+func checkDevice(b *lower.Builder, w *lower.Wire) {
+	switch {
+	case len(w.Name) > longestDevice:
+		b.Fail(b.Object, w.Field+".name", w.Name, "the network device of the container has this name, and may have up to %d characters; give the wire a shorter one", longestDevice)
+	case taken.MatchString(w.Name):
+		b.Fail(b.Object, w.Field+".name", w.Name, "the network device of the container has this name, which another device of the pod may have; give the wire another one, such as ips-inside")
+	}
+	network := ""
+	if w.Spec.NetworkRef != nil {
+		network = w.Spec.NetworkRef.Name
+	}
+	for _, has := range []struct{ field, value string }{
+		{"networkRef", network}, {"resourceName", w.Spec.ResourceName}, {"resourceClaimTemplateName", w.Spec.ResourceClaimTemplateName},
+	} {
+		if has.value != "" {
+			b.Fail(b.Object, w.Field+"."+has.field, has.value, "the blackbox has an image, so the wire is a device within the pod; leave it out, or run the function yourself and leave image out")
+		}
+	}
+}
