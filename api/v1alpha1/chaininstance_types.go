@@ -111,7 +111,7 @@ type ChainInstanceSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=32
 	Functions []InstanceFunction `json:"functions,omitempty"`
 
 	// Placement says where the pod may run.

@@ -15,14 +15,15 @@ import (
 // drainSeconds is longer than an engine forwards whose pod ends (sinter-agent drain).
 const drainSeconds = 22
 
-// wiresContainer makes the devices between engine and functions before either starts. NET_ADMIN reaches no further than the pod's network namespace.
+// wiresContainer makes the devices between engine and functions before either starts. Each carries what the engine's largest interface does: the engine
+// wants that of all its kernel interfaces. NET_ADMIN reaches no further than the pod's network namespace.
 func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
 	args := []string{"wires"}
 	for _, f := range spec.Functions {
 		for _, name := range []v1alpha1.Name{f.Inside, f.Outside} {
 			if k := slices.IndexFunc(spec.Interfaces, func(n v1alpha1.InterfaceBinding) bool { return n.Name == name }); k >= 0 {
 				n := &spec.Interfaces[k]
-				args = append(args, binding.Wire{Engine: n.Device, Function: string(n.Name), MTU: int(n.MTU)}.String())
+				args = append(args, binding.Wire{Engine: n.Device, Function: string(n.Name), MTU: int(mtuOf(spec))}.String())
 			}
 		}
 	}

@@ -31,8 +31,13 @@ func TestAFunctionIsAContainerBehindWiresThatAreThereBeforeIt(t *testing.T) {
 		t.Fatalf("%d containers come first, want the one that makes wires", n)
 	}
 	first := pod.Spec.InitContainers[0]
-	if got := strings.Join(append(first.Command, first.Args...), " "); got != "sinter-agent wires wire1=ips-inside wire2=ips-outside,mtu=9000" || first.Image != "x" {
+	if got := strings.Join(append(first.Command, first.Args...), " "); got != "sinter-agent wires wire1=ips-inside,mtu=9000 wire2=ips-outside,mtu=9000" || first.Image != "x" {
 		t.Errorf("first comes %s of image %s", got, first.Image)
+	}
+	plain := inspected()
+	plain.Spec.Interfaces[2].MTU = 0
+	if got := newPod(plain, PodOptions{}, nil).Spec.InitContainers[0].Args; !reflect.DeepEqual(got, []string{"wires", "wire1=ips-inside", "wire2=ips-outside"}) {
+		t.Errorf("wires of a usual MTU are made by %v", got)
 	}
 	if add := first.SecurityContext.Capabilities.Add; !reflect.DeepEqual(add, []corev1.Capability{"NET_ADMIN"}) {
 		t.Errorf("it has the capabilities %v", add)
