@@ -2,8 +2,10 @@
 package docs
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,6 +111,34 @@ func TestEveryExampleOfTheLanguageCompilesAndSaysWhatThePageSays(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("only %d examples were found", n)
+	}
+}
+
+func TestTheChainsOfOtherPagesAndOfExamplesCompile(t *testing.T) {
+	chains := map[string]string{}
+	for _, b := range blocks(t, "../../docs/blackbox.md") {
+		if b.language == "yaml" {
+			chains[fmt.Sprintf("docs/blackbox.md:%d", b.line)] = b.text
+		}
+	}
+	files, err := filepath.Glob("../../examples/*/chain.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chains[f] = string(text)
+	}
+	if len(files) < 1 || len(chains) < 3 {
+		t.Errorf("only %d chains were found, %d of them examples", len(chains), len(files))
+	}
+	for where, text := range chains {
+		if got := say(text, os.ReadFile); got != "" {
+			t.Errorf("%s: %s", where, got)
+		}
 	}
 }
 

@@ -134,6 +134,21 @@ func (w *world) runs(status metav1.ConditionStatus, reason string) {
 	})
 }
 
+// withFunction waits for the pod whose function has an image.
+func (w *world) withFunction(image string) {
+	w.Helper()
+	w.eventually("the pod is replaced by one with "+image, time.Minute, func() error {
+		p := w.pod()
+		if p == nil || p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == "ips" && c.Image == image }) {
+			return fmt.Errorf("pod %s is not there yet", podName)
+		}
+		if p.Status.QOSClass != corev1.PodQOSGuaranteed {
+			w.Errorf("QoS class %s, wanted Guaranteed", p.Status.QOSClass)
+		}
+		return nil
+	})
+}
+
 // TestAContainerIsAFunctionOfAChain has the operator run a function beside the engine, which ends, and is nowhere to be found.
 func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w := begin(t)
@@ -143,19 +158,7 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	image := func(name string) string {
 		return `[{"op": "replace", "path": "/spec/functions/3/blackbox/image", "value": "` + name + `"}]`
 	}
-	replaced := func(image string) {
-		w.eventually("the pod is replaced by one with "+image, time.Minute, func() error {
-			p := w.pod()
-			if p == nil || p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == "ips" && c.Image == image }) {
-				return fmt.Errorf("pod %s is not there yet", podName)
-			}
-			if p.Status.QOSClass != corev1.PodQOSGuaranteed {
-				t.Errorf("QoS class %s, wanted Guaranteed", p.Status.QOSClass)
-			}
-			return nil
-		})
-	}
-	replaced("sinter.test/traffic:1")
+	w.withFunction("sinter.test/traffic:1")
 	w.waitReady(time.Minute)
 	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
@@ -185,7 +188,7 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 		t.Errorf("an image that is not allowed: %v", err)
 	}
 	w.change(image("localhost:1/nowhere:1"))
-	replaced("localhost:1/nowhere:1")
+	w.withFunction("localhost:1/nowhere:1")
 	w.runs(metav1.ConditionFalse, v1alpha1.ReasonContainerFailed)
 	w.waitReady(time.Minute)
 	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
