@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/sinter-nfv/sinter/dataplane/binding"
@@ -28,7 +29,7 @@ func makePair(w binding.Wire) error {
 			return err
 		}
 	}
-	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.Engine, MTU: w.MTU}, PeerName: w.Function, PeerMTU: uint32(w.MTU)}
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.Engine}, PeerName: w.Function}
 	if err := netlink.LinkAdd(pair); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("make the pair: %w", err)
 	}
@@ -38,7 +39,7 @@ func makePair(w binding.Wire) error {
 			return err
 		}
 		// The kernel sends nothing of its own: no solicitations of routers, no reports of groups.
-		if err := netlink.LinkSetIP6AddrGenMode(end, noAddress); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+		if err := netlink.LinkSetIP6AddrGenMode(end, nl.IN6_ADDR_GEN_MODE_NONE); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
 			return fmt.Errorf("device %s: keep it from getting an IPv6 address: %w", name, err)
 		}
 		if err := errors.Join(netlink.LinkSetMTU(end, w.MTU), netlink.LinkSetUp(end)); err != nil {
@@ -47,9 +48,6 @@ func makePair(w binding.Wire) error {
 	}
 	return nil
 }
-
-// noAddress is the kernel's IN6_ADDR_GEN_MODE_NONE: no address is made from the device's MAC address.
-const noAddress = 1
 
 // vacant refuses a name that another device has than the one end of the wire.
 func vacant(name, peer string) error {
