@@ -4,22 +4,27 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
+// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap).
 // With an image, Sinter runs it; without, someone else does.
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
-// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown)",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
+// +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
+// +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior)",message="whenDown and behavior are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources)",message="command, args, env, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
-	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all.
+	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
+	// each packet, and gives nothing back; packets go on as if it were not there.
 	// +optional
 	// +kubebuilder:default=Wire
 	Attachment BlackboxAttachment `json:"attachment,omitempty"`
 
-	// Inside is the interface of the chain (wire: true) by which packets that come in at port `inside` leave for the function.
+	// Inside is the interface of the chain (wire: true) by which packets that come in at port `inside`, or copies of them, leave for the function.
 	// +required
 	Inside Name `json:"inside,omitempty"`
 
-	// Outside is the interface of the chain (wire: true) by which packets that come in at port `outside` leave for the function.
-	// +required
+	// Outside is the interface of the chain (wire: true) by which packets that come in at port `outside`, or copies of them, leave for the function. A Tap
+	// without it gets copies of both directions by the other interface.
+	// +optional
 	Outside Name `json:"outside,omitempty"`
 
 	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
@@ -35,8 +40,8 @@ type Blackbox struct {
 	BlackboxContainer `json:",inline"`
 }
 
-// BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. It forwards frames between two network
-// devices, which have the names of the two wires.
+// BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. Its network devices have the names of the
+// function's interfaces.
 type BlackboxContainer struct {
 	// Image of the container.
 	// +optional
@@ -60,7 +65,7 @@ type BlackboxContainer struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Args []string `json:"args,omitempty"`
 
-	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its two network devices, are there, too.
+	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices, are there, too.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -124,11 +129,14 @@ func (r *BlackboxResources) Most() (cpu, memory resource.Quantity) {
 }
 
 // BlackboxAttachment is how a blackbox is in the way of packets.
-// +kubebuilder:validation:Enum=Wire
+// +kubebuilder:validation:Enum=Wire;Tap
 type BlackboxAttachment string
 
-// BlackboxWire is a blackbox through which packets go from side to side.
-const BlackboxWire BlackboxAttachment = "Wire"
+// Attachments of blackboxes.
+const (
+	BlackboxWire BlackboxAttachment = "Wire" // packets go through from side to side
+	BlackboxTap  BlackboxAttachment = "Tap"  // it gets copies
+)
 
 // BlackboxWhenDown is what becomes of packets while a blackbox is down.
 // +kubebuilder:validation:Enum=Open;Closed

@@ -129,13 +129,22 @@ type InstanceFunction struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names.
+	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names. A function that gets copies may have
+	// one for both directions.
 	// +required
 	Inside Name `json:"inside,omitempty"`
-	// +required
+	// +optional
 	Outside Name `json:"outside,omitempty"`
 
 	BlackboxContainer `json:",inline"`
+}
+
+// Wires are the interfaces of the function.
+func (f *InstanceFunction) Wires() []Name {
+	if f.Outside == "" {
+		return []Name{f.Inside}
+	}
+	return []Name{f.Inside, f.Outside}
 }
 
 // InstanceGroup is a group of traffic classes within an instance.

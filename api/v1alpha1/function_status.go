@@ -6,16 +6,18 @@ type FunctionStatus struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute.
+	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
+	// FunctionsRunning says whether its container runs.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// SentRate is the number of packets per second that leave for it.
+	// SentRate is the number of packets per second that leave for it: of a Tap, copies.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SentRate int64 `json:"sentRate"`
 
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
+	// None comes from a Tap.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReturnedRate int64 `json:"returnedRate"`

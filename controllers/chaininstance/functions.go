@@ -19,8 +19,8 @@ const drainSeconds = 22
 // wants that of all its kernel interfaces. NET_ADMIN reaches no further than the pod's network namespace.
 func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
 	args := []string{"wires"}
-	for _, f := range spec.Functions {
-		for _, name := range []v1alpha1.Name{f.Inside, f.Outside} {
+	for i := range spec.Functions {
+		for _, name := range spec.Functions[i].Wires() {
 			if k := slices.IndexFunc(spec.Interfaces, func(n v1alpha1.InterfaceBinding) bool { return n.Name == name }); k >= 0 {
 				n := &spec.Interfaces[k]
 				args = append(args, binding.Wire{Engine: n.Device, Function: string(n.Name), MTU: int(mtuOf(spec))}.String())
@@ -41,7 +41,10 @@ func functionContainers(spec *v1alpha1.ChainInstanceSpec) (list []corev1.Contain
 	off := false
 	for i := range spec.Functions {
 		f := &spec.Functions[i]
-		env := []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: string(f.Inside)}, {Name: "SINTER_OUTSIDE", Value: string(f.Outside)}}
+		env := []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: string(f.Inside)}}
+		if f.Outside != "" {
+			env = append(env, corev1.EnvVar{Name: "SINTER_OUTSIDE", Value: string(f.Outside)})
+		}
 		for _, e := range f.Env {
 			env = append(env, corev1.EnvVar{Name: e.Name, Value: e.Value})
 		}

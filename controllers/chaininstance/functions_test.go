@@ -191,3 +191,16 @@ func TestWiresThatCannotBeMadeAreTold(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+func TestAFunctionThatGetsCopiesMayHaveOneDevice(t *testing.T) {
+	i := inspected()
+	i.Spec.Functions[0].Outside = ""
+	pod := newPod(i, PodOptions{Image: "x"}, nil)
+	if got := pod.Spec.InitContainers[0].Args; !reflect.DeepEqual(got, []string{"wires", "wire1=ips-inside,mtu=9000"}) {
+		t.Errorf("wires are made by %v, want one", got)
+	}
+	env := pod.Spec.Containers[len(pod.Spec.Containers)-1].Env
+	if !reflect.DeepEqual(env, []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: "ips-inside"}, {Name: "RULES", Value: "all"}}) {
+		t.Errorf("the function is told %v, want its one device", env)
+	}
+}

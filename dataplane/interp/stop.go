@@ -135,7 +135,7 @@ func continuation(frame []byte) (tag.Continuation, bool) {
 }
 
 func isTagged(frame []byte) bool {
-	return len(frame) >= 14 && tag.IsMark([6]byte(frame[6:12]))
+	return len(frame) >= 14 && tag.IsMark([6]byte(frame[6:12])) && [6]byte(frame) != element.TapDestination
 }
 
 // untagged is a frame as it is compared: which continuation it has is up to the engine.

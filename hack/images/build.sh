@@ -39,7 +39,9 @@ build_operator() {
 build_dataplane() {
   local engine=dataplane/engine/build-image root
   root=$(debian_root)
-  [[ -e $engine/build.ninja ]] || meson setup "$engine" dataplane/engine --buildtype=release >/dev/null
+  local again=() # files that are new are found when it is configured
+  [[ ! -e $engine/build.ninja ]] || again=(--reconfigure)
+  meson setup "${again[@]}" "$engine" dataplane/engine --buildtype=release >/dev/null
   ninja -C "$engine" --quiet sinter-engine
   $here/binaries.sh "$version" "$tmp/dataplane/usr/bin" sinter-agent
   install "$engine/sinter-engine" "$tmp/dataplane/usr/bin/"

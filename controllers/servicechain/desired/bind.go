@@ -12,7 +12,7 @@ const ethernetMTU = 1500
 
 // Bind says what the interfaces of a program are within a pod that has these functions beside its engine, or why that is not known.
 func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alpha1.InstanceFunction) (out []v1alpha1.InterfaceBinding, unbound string) {
-	byName := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}
+	byName, without := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}, map[v1alpha1.Name]string{}
 	networks, wires := 0, 0
 	for i := range c.Spec.Interfaces {
 		n := &c.Spec.Interfaces[i]
@@ -38,7 +38,7 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alph
 			networks++ // Multus attaches them in this order
 			b.Network, b.Device = namespace+"/"+n.NetworkRef.Name, fmt.Sprintf("net%d", networks)
 		}
-		within := slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return n.Name == f.Inside || n.Name == f.Outside })
+		within := slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return slices.Contains(f.Wires(), n.Name) })
 		switch {
 		case within:
 			wires++
@@ -48,7 +48,7 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alph
 			if n.Wire {
 				hint = ", or give its blackbox an image"
 			}
-			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName to attach the pod%s", i, n.Name, hint)
+			without[n.Name] = fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName to attach the pod%s", i, n.Name, hint)
 		}
 		byName[n.Name] = b
 	}
@@ -56,6 +56,9 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alph
 		b, ok := byName[name]
 		if !ok {
 			return nil, fmt.Sprintf("program %s has the interface %q, which is no longer in spec.interfaces", p.Name, name)
+		}
+		if without[name] != "" {
+			return nil, without[name]
 		}
 		out = append(out, b)
 	}

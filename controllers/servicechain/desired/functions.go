@@ -22,13 +22,17 @@ func Functions(c *v1alpha1.ServiceChain, all []*v1alpha1.NetworkFunction, p *v1a
 			}
 			b = all[k].Spec.Blackbox
 		}
-		if b == nil || b.Image == "" || !slices.Contains(p.Spec.Interfaces, b.Inside) || !slices.Contains(p.Spec.Interfaces, b.Outside) {
+		if b == nil || b.Image == "" {
+			continue
+		}
+		of := v1alpha1.InstanceFunction{Name: f.Name, Inside: b.Inside, Outside: b.Outside, BlackboxContainer: *b.BlackboxContainer.DeepCopy()}
+		if slices.ContainsFunc(of.Wires(), func(w v1alpha1.Name) bool { return !slices.Contains(p.Spec.Interfaces, w) }) {
 			continue
 		}
 		if !allows(b.Image) {
 			return nil, fmt.Sprintf("spec.functions[%d] (%s): chains of this cluster may not run image %s", i, f.Name, b.Image)
 		}
-		out = append(out, v1alpha1.InstanceFunction{Name: f.Name, Inside: b.Inside, Outside: b.Outside, BlackboxContainer: *b.BlackboxContainer.DeepCopy()})
+		out = append(out, of)
 	}
 	return out, ""
 }

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -84,5 +85,34 @@ func TestNoInstanceIsMadeWithAnImageThatThePolicyRefuses(t *testing.T) {
 	got, refused := Functions(c, functions, p, func(image string) bool { return image == "ips:1" })
 	if want := "spec.functions[1] (qos): chains of this cluster may not run image qos:1"; got != nil || refused != want {
 		t.Errorf("got %+v, %q, want none and %q", got, refused, want)
+	}
+}
+
+func TestAContainerThatGetsCopiesMayHaveOneWire(t *testing.T) {
+	c, functions, p := inspected()
+	c.Spec.Functions[0].Blackbox.Attachment, c.Spec.Functions[0].Blackbox.Outside = v1alpha1.BlackboxTap, ""
+	got, _ := Functions(c, functions, p, all)
+	if len(got) != 2 || got[0].Inside != "ips-inside" || got[0].Outside != "" {
+		t.Fatalf("got %+v, want the first one with one wire", got)
+	}
+	if _, unbound := Bind(c, p, got); unbound == "" {
+		t.Error("the wire that no function names has a device")
+	}
+	c.Spec.Interfaces = slices.Delete(c.Spec.Interfaces, 2, 3)
+	p.Spec.Interfaces = slices.Delete(p.Spec.Interfaces, 2, 3)
+	bindings, unbound := Bind(c, p, got)
+	if unbound != "" || len(bindings) != 4 || bindings[1].Device != "wire1" || bindings[2].Device != "wire2" {
+		t.Errorf("bound are %+v (%s), want a device for each wire", bindings, unbound)
+	}
+}
+
+// A program of before runs on while a spec with a further container is refused, or is rolled back.
+func TestAnInterfaceThatTheProgramHasNotNeedsNoDevice(t *testing.T) {
+	c, functions, p := inspected()
+	p.Spec.Interfaces = p.Spec.Interfaces[:1]
+	got, _ := Functions(c, functions, p, all)
+	bindings, unbound := Bind(c, p, got)
+	if unbound != "" || len(bindings) != 1 || bindings[0].Device != "net1" {
+		t.Errorf("bound are %+v (%s), want the one interface of the program", bindings, unbound)
 	}
 }

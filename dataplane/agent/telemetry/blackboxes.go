@@ -9,17 +9,39 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// functionsOf are the names of a program's functions, by their wires.
-func functionsOf(p *delivery.Program) map[string]string {
-	names := map[string]string{}
-	for _, i := range p.GetInterfaces() {
-		if i.GetWire() {
-			names[i.GetName()] = i.GetFunction()
+// functionsOf are the names of a program's functions, by their wires: of those that packets go through, and of those that get copies.
+func functionsOf(p *delivery.Program) (through, taps map[string]string) {
+	through, taps = map[string]string{}, map[string]string{}
+	copies := map[uint32]bool{}
+	eachLeg(p.Program, func(l *programpb.Leg) {
+		if t := l.GetTap(); t != nil {
+			copies[t.GetOut()] = true
+		}
+	})
+	for i, w := range p.GetInterfaces() {
+		switch {
+		case !w.GetWire():
+		case copies[uint32(i)]:
+			taps[w.GetName()] = w.GetFunction()
+		default:
+			through[w.GetName()] = w.GetFunction()
 		}
 	}
-	return names
+	return through, taps
+}
+
+func eachLeg(p *program.Program, f func(*programpb.Leg)) {
+	for _, s := range p.GetSegments() {
+		for _, c := range s.GetClasses() {
+			for _, l := range c.GetLegs() {
+				f(l)
+			}
+		}
+	}
 }
 
 // traffic is of both ways through a blackbox, since the engine began.
@@ -46,14 +68,21 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 }
 
 // trafficOf is that of functions by their names, which are those of wires.
-func trafficOf(s *controlpb.Stats, names map[string]string) map[string]*traffic {
+func trafficOf(s *controlpb.Stats, through, taps map[string]string) map[string]*traffic {
 	all := map[string]*traffic{}
-	for _, w := range s.GetWires() {
-		name := names[w.GetOut()]
+	of := func(name string) *traffic {
 		if all[name] == nil {
 			all[name] = &traffic{}
 		}
-		all[name].add(s, w)
+		return all[name]
+	}
+	for _, w := range s.GetWires() {
+		of(through[w.GetOut()]).add(s, w)
+	}
+	for _, p := range s.GetPorts() {
+		if name, is := taps[p.GetInterface()]; is {
+			of(name).sent += p.GetTxPackets()
+		}
 	}
 	return all
 }
@@ -63,10 +92,13 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 	if s.Now == nil || s.State.Program == nil || s.Now.Hash() != s.State.Program.Hash {
 		return nil
 	}
-	names := functionsOf(s.State.Program)
+	through, taps := functionsOf(s.State.Program)
 	functions := map[string]*v1alpha1.FunctionStatus{}
+	for _, name := range taps {
+		functions[name] = &v1alpha1.FunctionStatus{Name: v1alpha1.Name(name), Ready: true}
+	}
 	for _, w := range s.Now.Stats.GetWires() {
-		name := names[w.GetOut()]
+		name := through[w.GetOut()]
 		f := functions[name]
 		if f == nil {
 			f = &v1alpha1.FunctionStatus{Name: v1alpha1.Name(name), Ready: true}
@@ -79,7 +111,9 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 			}
 		}
 	}
-	s.measure(functions, names, seconds)
+	if s.Before != nil && seconds > 0 {
+		measure(functions, trafficOf(s.Before.Stats, through, taps), trafficOf(s.Now.Stats, through, taps), seconds)
+	}
 	var out []v1alpha1.FunctionStatus
 	for _, f := range functions {
 		out = append(out, *f)
@@ -89,13 +123,9 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 }
 
 // measure fills in what passed functions between two samples.
-func (s *Seen) measure(functions map[string]*v1alpha1.FunctionStatus, names map[string]string, seconds float64) {
-	if s.Before == nil || seconds <= 0 {
-		return
-	}
-	before, now := trafficOf(s.Before.Stats, names), trafficOf(s.Now.Stats, names)
+func measure(functions map[string]*v1alpha1.FunctionStatus, before, now map[string]*traffic, seconds float64) {
 	for name, f := range functions {
-		was, is := cmp.Or(before[name], &traffic{}), now[name]
+		was, is := cmp.Or(before[name], &traffic{}), cmp.Or(now[name], &traffic{})
 		f.SentRate = round(engine.PerSecond(was.sent, is.sent, seconds))
 		f.ReturnedRate = round(engine.PerSecond(was.returned, is.returned, seconds))
 		f.LatencyMedianMicroseconds, f.LatencyP99Microseconds = microseconds(0.5, was, is), microseconds(0.99, was, is)

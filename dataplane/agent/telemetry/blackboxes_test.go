@@ -84,3 +84,39 @@ func TestAFunctionThatIsDownOrContradictedIsNotReady(t *testing.T) {
 		t.Errorf("of another program there are %+v", got)
 	}
 }
+
+// A Tap has copies alone, so nothing can be said of it but how many those are.
+func TestTheStatusHasCopiesForFunctions(t *testing.T) {
+	copies := func(n uint64) *controlpb.Stats {
+		s := through(n)
+		s.Ports = append(s.Ports, &controlpb.PortStats{Interface: "ids-a", TxPackets: 2 * n, RxPackets: 1}, &controlpb.PortStats{Interface: "ids-b", TxPackets: n})
+		return s
+	}
+	s := seeing(t, copies(1000), copies(3000))
+	p := s.State.Program
+	class := &programpb.Class{}
+	for _, wire := range []string{"ids-a", "ids-b"} {
+		p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: wire, Wire: true, Function: "ids"})
+		class.Legs = append(class.Legs, &programpb.Leg{Outcome: &programpb.Leg_Tap{Tap: &programpb.Tap{Out: uint32(len(p.Interfaces) - 1)}}})
+	}
+	p.Segments[0].Classes = append(p.Segments[0].Classes, class)
+	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
+	got := s.Status(nil).Functions
+	want := v1alpha1.FunctionStatus{Name: "ids", Ready: true, SentRate: 6000 / seconds}
+	if len(got) != 3 || got[0].Name != "dpi" || !sameFunction(got[1], want) || got[2].Name != "ips" {
+		t.Errorf("got %+v, want %+v between the others", got, want)
+	}
+}
+
+func TestOnlyATapHasNothingDeclared(t *testing.T) {
+	s := testSeen(t)
+	p := s.State.Program
+	p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: "ids", Wire: true, Function: "ids"})
+	tap := &programpb.Leg{Outcome: &programpb.Leg_Tap{Tap: &programpb.Tap{Out: uint32(len(p.Interfaces) - 1)}}}
+	p.Segments[0].Classes = append(p.Segments[0].Classes, &programpb.Class{Legs: []*programpb.Leg{tap}})
+	for _, c := range s.Status(nil).Conditions {
+		if c.Type == v1alpha1.ConditionFunctionsAsDeclared || c.Type == v1alpha1.ConditionFunctionsUp {
+			t.Errorf("there is a condition %s: %s", c.Type, c.Message)
+		}
+	}
+}

@@ -19,7 +19,8 @@ func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, s
 	var fates map[string]fate
 	var names map[string]string
 	if p := s.State.Program; p != nil {
-		fates, names = fatesOf(p.Program), functionsOf(p)
+		fates = fatesOf(p.Program)
+		names, _ = functionsOf(p)
 	}
 	for _, c := range []struct {
 		kind  string
@@ -77,7 +78,8 @@ type fate struct {
 // fatesOf are those of a program's functions that get probes, by the interface by which these come back.
 func fatesOf(p *program.Program) map[string]fate {
 	fates := map[string]fate{}
-	note := func(s *programpb.Stop) {
+	eachLeg(p, func(l *programpb.Leg) {
+		s := l.GetStop()
 		back := p.GetInterfaces()[s.GetBack()].GetName()
 		f := fates[back]
 		var says string
@@ -93,13 +95,6 @@ func fatesOf(p *program.Program) map[string]fate {
 			f.says = append(f.says, says)
 		}
 		fates[back] = f
-	}
-	for _, s := range p.GetSegments() {
-		for _, c := range s.GetClasses() {
-			for _, l := range c.GetLegs() {
-				note(l.GetStop())
-			}
-		}
-	}
+	})
 	return fates
 }

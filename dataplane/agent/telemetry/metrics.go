@@ -333,6 +333,8 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 			return "to " + p.GetInterfaces()[o.Stop.GetOut()].GetName()
 		}
 		return "to"
+	case *programpb.Leg_Tap:
+		return "copied"
 	default:
 		return ""
 	}

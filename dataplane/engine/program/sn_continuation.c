@@ -23,7 +23,7 @@ static void *grown(void *array, uint32_t n, size_t size)
 	return n & (n - 1) ? array : realloc(array, (n ? 2 * (size_t)n : 1) * size);
 }
 
-static int check_side(struct sn_builder *b, const char *field, uint32_t iface)
+int sn_build_wire(struct sn_builder *b, const char *field, uint32_t iface)
 {
 	if (sn_build_index(b, field, iface, b->p->n_interfaces))
 		return -EINVAL;
@@ -50,7 +50,7 @@ static int check_down(struct sn_builder *b, const stop_msg *from)
 
 static int check_stop(struct sn_builder *b, const stop_msg *from)
 {
-	if (check_side(b, "stop.out", from->out) || check_side(b, "stop.back", from->back))
+	if (sn_build_wire(b, "stop.out", from->out) || sn_build_wire(b, "stop.back", from->back))
 		return -EINVAL;
 	if (from->back == from->out)
 		return sn_build_fail(b, "stop.back is stop.out, want the other side");

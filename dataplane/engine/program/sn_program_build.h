@@ -73,6 +73,9 @@ int sn_build_observation(struct sn_builder *b);
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);
 
+/* Refuses an interface that is no wire, in a field. */
+int sn_build_wire(struct sn_builder *b, const char *field, uint32_t iface);
+
 /* A stop, checked; *index: its place among the program's, where each is but once. */
 int sn_build_stop(struct sn_builder *b, const Sinter__Program__V1__Stop *from, uint32_t *index);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Acts of operations on a packet, beside those on its state. */
 
+#include <string.h>
+
 #include "sn_continuation.h"
 #include "sn_icmp.h"
 #include "sn_output.h"
@@ -193,5 +195,27 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 	else
 		sn_wires_address(slow->env, s->back, continuation, rte_pktmbuf_mtod(p->m, uint8_t *));
 	sn_output_send(slow->env, (uint16_t)s->out, p->m);
+	return sn_done();
+}
+
+/* No station has it: bridges flood the frame, and the kernel of the host that gets it takes the packet for
+ * another host's. Neither a tag (sn_tag.h) nor an address of spot checks (sn_spot.h) begins like it. */
+static const uint8_t tap_destination[6] = {0x0a, 's', 'i', 'n', 't', 'r'};
+
+struct sn_verdict sn_execution_tap(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
+{
+	struct sn_env *env = x->slow->env;
+	uint8_t *f;
+
+	if (p->ip_len > x->program->interfaces[iface].mtu)
+		return sn_drop(SN_REASON_TOO_BIG);
+	if (x->warm_up)
+		return sn_done();
+	if (!sn_rewrite(p))
+		return sn_drop(SN_REASON_NO_MEMORY);
+	f = rte_pktmbuf_mtod(p->m, uint8_t *);
+	memcpy(f, tap_destination, sizeof(tap_destination));
+	memcpy(f + 6, &env->addresses.macs[iface], 6);
+	sn_output_send(env, (uint16_t)iface, p->m);
 	return sn_done();
 }

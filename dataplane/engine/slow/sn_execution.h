@@ -152,6 +152,9 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 /* The packet leaves for one of the program's stops. */
 struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop);
 
+/* A copy leaves by a wire for a function that gives nothing back. State is as if there were no such copy. */
+struct sn_verdict sn_execution_tap(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
+
 /* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
 struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
 

@@ -2,13 +2,14 @@ package lower
 
 import (
 	"net/netip"
+	"strconv"
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
 
-// Wire is an interface that is a side of a function outside of the chain.
+// Wire is an interface that leads to a function outside of the chain.
 type Wire struct {
 	Name string
 	// Field is where it is written in the chain.
@@ -76,17 +77,36 @@ func (b *Builder) ClaimWire(f *Function, field string, name v1alpha1.Name) *Wire
 // AddWires gives a stop its interfaces, once it is known where packets go behind it. Errors about packets that nobody sent there come from the
 // address of the chain's first interface.
 func (b *Builder) AddWires(stop int, sides [element.StopSides]*Wire) {
-	var errors [element.StopSides]netip.Addr
-	for i := range errors {
-		if errors[i] = netip.IPv4Unspecified(); len(b.Interfaces) > 0 {
-			errors[i] = addrOf(b.Interfaces[0].Prefix)
-		}
-	}
 	first := len(b.g.Interfaces)
-	b.g.AddWires(stop, errors)
+	b.g.AddWires(stop, [element.StopSides]netip.Addr{b.firstAddress(), b.firstAddress()})
 	for i, w := range sides {
-		of := &b.g.Interfaces[first+i]
-		of.MTU, of.Device, of.MAC = int(w.Spec.MTU), w.Spec.Device, b.mac(w.Field+".mac", w.Spec.MAC)
+		b.describe(w, first+i)
+	}
+}
+
+// AddTap gives a function that gets copies an interface. What comes in there is dropped as <function>/returned.
+func (b *Builder) AddTap(f *Function, w *Wire) {
+	b.g.AddTap(w.Name, f.Name, f.Name+"/returned", b.firstAddress())
+	b.describe(w, len(b.g.Interfaces)-1)
+}
+
+// firstAddress is that of the chain's first interface.
+func (b *Builder) firstAddress() netip.Addr {
+	if len(b.Interfaces) == 0 {
+		return netip.IPv4Unspecified()
+	}
+	return addrOf(b.Interfaces[0].Prefix)
+}
+
+// describe gives an interface of the graph what a wire says of it.
+func (b *Builder) describe(w *Wire, i int) {
+	of := &b.g.Interfaces[i]
+	of.MTU, of.Device, of.MAC = int(w.Spec.MTU), w.Spec.Device, b.mac(w.Field+".mac", w.Spec.MAC)
+	for _, o := range b.Interfaces {
+		if o.Spec.MTU > w.Spec.MTU {
+			b.Warn(b.Object, w.Field+".mtu", strconv.Itoa(of.MTU), "interface %q has packets of up to %d bytes; what is too big for the wire is dropped as too-big: set mtu: %d", o.Name, o.Spec.MTU, o.Spec.MTU)
+			return
+		}
 	}
 }
 

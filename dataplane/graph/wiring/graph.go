@@ -42,7 +42,7 @@ type Interface struct {
 	// Device is the EAL device string or kernel interface that the interface is
 	// bound to by default; empty: bound when run.
 	Device string
-	// Wire tells that the interface is a side of an element.Stop, by which packets leave for the stop alone: it has no neighbours and no gateway, frames
+	// Wire tells that the interface is a side of an element.Stop or a tap's, by which packets leave for that alone: it has no neighbours and no gateway, frames
 	// of all VLANs pass, and Prefix is the address of errors about packets that come in without a continuation.
 	Wire bool
 	// In and Out are the interface's Input and Output nodes; of a wire, Out is -1.

@@ -22,3 +22,16 @@ func (g *Graph) AddWires(stop int, errors [element.StopSides]netip.Addr) {
 		})
 	}
 }
+
+// AddTap adds the interface of an element.Tap of a function. What comes in there is dropped for a reason: copies do not come back. The interface's MTU is
+// 1500 bytes until the caller says something else.
+func (g *Graph) AddTap(name, function, returned string, address netip.Addr) {
+	in := len(g.Nodes)
+	g.Nodes = append(g.Nodes,
+		Node{Name: name + "/in", Function: function, Element: element.Input{Interface: name}, Out: []Edge{{To: in + 1}}},
+		Node{Name: name + "/returned", Function: function, Element: element.Discard{Reason: returned}},
+	)
+	g.Interfaces = append(g.Interfaces, Interface{
+		Name: name, Prefix: netip.PrefixFrom(address, address.BitLen()), MTU: 1500, Wire: true, In: in, Out: -1,
+	})
+}

@@ -525,8 +525,8 @@ type Interface struct {
 	Refused       []*RefusedSources      `protobuf:"bytes,50,rep,name=refused,proto3" json:"refused,omitempty"`                                   // ascending, disjoint
 	AnswerTtl     uint32                 `protobuf:"varint,51,opt,name=answer_ttl,json=answerTtl,proto3" json:"answer_ttl,omitempty"`             // of errors that the interface sends into the chain; 0: 64
 	TinyFragments bool                   `protobuf:"varint,52,opt,name=tiny_fragments,json=tinyFragments,proto3" json:"tiny_fragments,omitempty"` // first fragments that end within their transport header are let in (RFC 1858 section 3)
-	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop: packets leave by it for the stop alone, and nobody there asks or answers ARP; address is
-	// that of errors about packets that come in without a continuation
+	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop, or a tap's: packets leave by it for that alone, and nobody there asks or answers ARP; address
+	// is that of errors about packets that come in without a continuation
 	Function      string `protobuf:"bytes,54,opt,name=function,proto3" json:"function,omitempty"` // of a wire: whose side it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1275,6 +1275,7 @@ type Leg struct {
 	//	*Leg_StateReturn
 	//	*Leg_Track
 	//	*Leg_Stop
+	//	*Leg_Tap
 	Outcome       isLeg_Outcome `protobuf_oneof:"outcome"`
 	Counters      []uint32      `protobuf:"varint,7,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1388,6 +1389,15 @@ func (x *Leg) GetStop() *Stop {
 	return nil
 }
 
+func (x *Leg) GetTap() *Tap {
+	if x != nil {
+		if x, ok := x.Outcome.(*Leg_Tap); ok {
+			return x.Tap
+		}
+	}
+	return nil
+}
+
 func (x *Leg) GetCounters() []uint32 {
 	if x != nil {
 		return x.Counters
@@ -1428,6 +1438,10 @@ type Leg_Stop struct {
 	Stop *Stop `protobuf:"bytes,61,opt,name=stop,proto3,oneof"` // the packet leaves for a function outside of the program, and goes on when it comes back
 }
 
+type Leg_Tap struct {
+	Tap *Tap `protobuf:"bytes,62,opt,name=tap,proto3,oneof"` // the packet leaves for a function outside of the program, and does not come back
+}
+
 func (*Leg_Output) isLeg_Outcome() {}
 
 func (*Leg_Drop) isLeg_Outcome() {}
@@ -1441,6 +1455,8 @@ func (*Leg_StateReturn) isLeg_Outcome() {}
 func (*Leg_Track) isLeg_Outcome() {}
 
 func (*Leg_Stop) isLeg_Outcome() {}
+
+func (*Leg_Tap) isLeg_Outcome() {}
 
 type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2021,7 +2037,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x1a\n" +
 	"\x06ranges\x18\x02 \x03(\rB\x02\x10\x01R\x06ranges\"3\n" +
 	"\x05Class\x12*\n" +
-	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xe4\x02\n" +
+	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\x90\x03\n" +
 	"\x03Leg\x12'\n" +
 	"\x03ops\x18\x01 \x03(\v2\x15.sinter.program.v1.OpR\x03ops\x12\x18\n" +
 	"\x06output\x18\x02 \x01(\rH\x00R\x06output\x12-\n" +
@@ -2030,7 +2046,8 @@ const file_program_proto_rawDesc = "" +
 	"\asegment\x18\x05 \x01(\rH\x00R\asegment\x12#\n" +
 	"\fstate_return\x18\x06 \x01(\rH\x00R\vstateReturn\x120\n" +
 	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12-\n" +
-	"\x04stop\x18= \x01(\v2\x17.sinter.program.v1.StopH\x00R\x04stop\x12\x1e\n" +
+	"\x04stop\x18= \x01(\v2\x17.sinter.program.v1.StopH\x00R\x04stop\x12*\n" +
+	"\x03tap\x18> \x01(\v2\x16.sinter.program.v1.TapH\x00R\x03tap\x12\x1e\n" +
 	"\bcounters\x18\a \x03(\rB\x02\x10\x01R\bcountersB\t\n" +
 	"\aoutcome\"c\n" +
 	"\x04Drop\x12\x16\n" +
@@ -2175,10 +2192,11 @@ var file_program_proto_goTypes = []any{
 	(*SubscriberLimits)(nil), // 23: sinter.program.v1.SubscriberLimits
 	(*Track)(nil),            // 24: sinter.program.v1.Track
 	(*Stop)(nil),             // 25: sinter.program.v1.Stop
-	(*Admit)(nil),            // 26: sinter.program.v1.Admit
-	(*TranslateError)(nil),   // 27: sinter.program.v1.TranslateError
-	(*Inspect)(nil),          // 28: sinter.program.v1.Inspect
-	(*Connect)(nil),          // 29: sinter.program.v1.Connect
+	(*Tap)(nil),              // 26: sinter.program.v1.Tap
+	(*Admit)(nil),            // 27: sinter.program.v1.Admit
+	(*TranslateError)(nil),   // 28: sinter.program.v1.TranslateError
+	(*Inspect)(nil),          // 29: sinter.program.v1.Inspect
+	(*Connect)(nil),          // 30: sinter.program.v1.Connect
 }
 var file_program_proto_depIdxs = []int32{
 	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -2205,20 +2223,21 @@ var file_program_proto_depIdxs = []int32{
 	16, // 21: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	24, // 22: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
 	25, // 23: sinter.program.v1.Leg.stop:type_name -> sinter.program.v1.Stop
-	1,  // 24: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	18, // 25: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	26, // 26: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	18, // 27: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	27, // 28: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	28, // 29: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	29, // 30: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
-	0,  // 31: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 32: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	26, // 24: sinter.program.v1.Leg.tap:type_name -> sinter.program.v1.Tap
+	1,  // 25: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	18, // 26: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	27, // 27: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	18, // 28: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	28, // 29: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	29, // 30: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	30, // 31: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
+	0,  // 32: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	3,  // 33: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -2242,6 +2261,7 @@ func file_program_proto_init() {
 		(*Leg_StateReturn)(nil),
 		(*Leg_Track)(nil),
 		(*Leg_Stop)(nil),
+		(*Leg_Tap)(nil),
 	}
 	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),

@@ -30,14 +30,46 @@ func drawStop(d *Drawer) (left, right Side) {
 	return face(element.StopInside), face(element.StopOutside)
 }
 
-// addWires gives the stops of a chain, which is linked, their interfaces. Some are narrower than the chain's others.
+// drawTap draws a function outside of the chain that gets copies of one direction or of both.
+func drawTap(d *Drawer) (left, right Side) {
+	name := d.name("tap")
+	end := d.Add(name, "tap", element.Tap{Interface: name + "-t"})
+	way := func(direction string, copies bool) (graph.Edge, []graph.Edge) {
+		if !copies {
+			n := d.Add(name, direction, element.Counter{})
+			return graph.Edge{To: n}, []graph.Edge{{To: n}}
+		}
+		n := d.Add(name, direction, element.Tee{Outs: 2})
+		d.Wire(n, 1, end)
+		return graph.Edge{To: n}, []graph.Edge{{To: n}}
+	}
+	forth, there := way("forth", true)
+	back, here := way("back", d.one("both directions", 2))
+	return Side{In: forth, Outs: here}, Side{In: back, Outs: there}
+}
+
+// outside draws a function outside of the chain through which packets go, and often one that gets copies before it.
+func (d *Drawer) outside(a Side) Side {
+	if d.one("tap", 2) {
+		left, right := drawTap(d)
+		d.Link(a, left)
+		a = right
+	}
+	left, right := drawStop(d)
+	d.Link(a, left)
+	return right
+}
+
+// addWires gives the stops and taps of a chain, which is linked, their interfaces. Some are narrower than the chain's others.
 func (d *Drawer) addWires() {
 	for n := range d.Graph.Nodes {
-		if _, ok := d.Graph.Nodes[n].Element.(element.Stop); !ok {
-			continue
-		}
 		first := len(d.Graph.Interfaces)
-		d.Graph.AddWires(n, [element.StopSides]netip.Addr{d.Graph.Interfaces[0].Prefix.Addr(), d.Graph.Interfaces[1].Prefix.Addr()})
+		switch e := d.Graph.Nodes[n].Element.(type) {
+		case element.Stop:
+			d.Graph.AddWires(n, [element.StopSides]netip.Addr{d.Graph.Interfaces[0].Prefix.Addr(), d.Graph.Interfaces[1].Prefix.Addr()})
+		case element.Tap:
+			d.Graph.AddTap(e.Interface, d.Graph.Nodes[n].Function, e.Interface+"/returned", d.Graph.Interfaces[0].Prefix.Addr())
+		}
 		for i := first; i < len(d.Graph.Interfaces); i++ {
 			d.Graph.Interfaces[i].MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
 			d.Graph.Interfaces[i].MTU = []int{1500, 1500, 1500, 200}[d.int("mtu", 0, 3)]
@@ -45,30 +77,26 @@ func (d *Drawer) addWires() {
 	}
 }
 
-// Stopped is a line with one to three stops among other functions.
+// Stopped is a line with one to three stops among other functions, and taps.
 var Stopped = Shape{Name: "stops", Draw: func(d *Drawer) {
 	a, b := d.attach(), d.attach()
 	ends := [2]int{0, 1}
 	a = d.join(a, 0, 2, ends)
 	for range d.int("stops", 1, 3) {
-		left, right := drawStop(d)
-		d.Link(a, left)
-		a = d.join(right, 0, 2, ends)
+		a = d.join(d.outside(a), 0, 2, ends)
 	}
 	d.Link(a, b)
 	d.addWires()
 }}
 
-// StoppedHub is a router with a branch of functions to each of three interfaces, and a stop on each of two.
+// StoppedHub is a router with a branch of functions to each of three interfaces, and a stop on each of two, and taps.
 var StoppedHub = Shape{Name: "stops around a router", Draw: func(d *Drawer) {
 	const n = 3
 	faces := d.drawRouter(n, func(face int) int { return face })
 	for i := range n {
 		s := d.join(d.attach(), 0, 2, [2]int{i, (i + 1) % n})
 		if i > 0 {
-			left, right := drawStop(d)
-			d.Link(s, left)
-			s = d.join(right, 0, 1, [2]int{i, (i + 1) % n})
+			s = d.join(d.outside(s), 0, 1, [2]int{i, (i + 1) % n})
 		}
 		d.Link(s, faces[i])
 	}

@@ -58,11 +58,7 @@ func (m *Model) output(s *Shot, iface int) (left bool) {
 	var dst, src packets.MAC
 	copy(dst[:], mac)
 	copy(src[:], m.links[iface].MAC)
-	var tags []packets.Tag
-	if s.tpid != 0 {
-		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
-	}
-	m.result.Out = append(m.result.Out, interp.Out{Interface: iface, Frame: packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)})
+	m.result.Out = append(m.result.Out, interp.Out{Interface: iface, Frame: s.frame(dst, src, ip)})
 	return true
 }
 

@@ -311,6 +311,8 @@ func (m *Model) leg(s *Shot, l *programpb.Leg) (left bool) {
 		return m.track(s, o.Track)
 	case *programpb.Leg_Stop:
 		return m.stop(s, o.Stop)
+	case *programpb.Leg_Tap:
+		return m.tap(s, int(o.Tap.GetOut()))
 	}
 	return false
 }

@@ -48,17 +48,34 @@ func (m *Model) stop(s *Shot, to *programpb.Stop) (left bool) {
 	var dst, src packets.MAC
 	copy(dst[:], m.links[o.back].MAC)
 	copy(src[:], append(slices.Clone(mark), byte(n>>16), byte(n>>8), byte(n)))
-	var tags []packets.Tag
-	if s.tpid != 0 {
-		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
-	}
-	frame := packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)
+	frame := s.frame(dst, src, ip)
 	if past {
 		m.past = append(m.past, arrival{o.back, frame})
 		return true
 	}
 	m.result.Out = append(m.result.Out, interp.Out{Interface: int(to.GetOut()), Frame: frame})
 	return true
+}
+
+// tap sends a copy; whatever becomes of it, state is as if there were none.
+func (m *Model) tap(s *Shot, out int) (left bool) {
+	ip := s.seal()
+	if len(ip) > int(m.p.GetInterfaces()[out].GetMtu()) {
+		return m.drop("too-big")
+	}
+	var src packets.MAC
+	copy(src[:], m.links[out].MAC)
+	m.result.Out = append(m.result.Out, interp.Out{Interface: out, Frame: s.frame(packets.MAC{0x0a, 's', 'i', 'n', 't', 'r'}, src, ip)})
+	return false
+}
+
+// frame is a packet with the tag that it came with.
+func (s *Shot) frame(dst, src packets.MAC, ip []byte) []byte {
+	var tags []packets.Tag
+	if s.tpid != 0 {
+		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
+	}
+	return packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)
 }
 
 // cameBack is how the packet of a frame goes on that comes in by an interface; false: as others that come in there.

@@ -189,6 +189,16 @@ func (r *Rig) release(ctx context.Context, now time.Duration) (int, error) {
 	return len(away.Packets), r.comeBack(ctx, away, left)
 }
 
+// Copies are how many packets left for functions that get copies.
+func (r *Rig) Copies() (n uint64) {
+	for i, f := range r.Graph.Interfaces {
+		if slices.ContainsFunc(r.Graph.Nodes, func(n graph.Node) bool { return n.Element == element.Tap{Interface: f.Name} }) {
+			n += uint64(r.Stats.out[i])
+		}
+	}
+	return n
+}
+
 // known is what a program has of the packets that may be at stops.
 func known(p *programpb.Program) *interp.Known {
 	wires, hops := map[string]bool{}, map[uint32]bool{}

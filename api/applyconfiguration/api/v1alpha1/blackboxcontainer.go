@@ -9,8 +9,8 @@ import (
 // BlackboxContainerApplyConfiguration represents a declarative configuration of the BlackboxContainer type for use
 // with apply.
 //
-// BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. It forwards frames between two network
-// devices, which have the names of the two wires.
+// BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. Its network devices have the names of the
+// function's interfaces.
 type BlackboxContainerApplyConfiguration struct {
 	// Image of the container.
 	Image *string `json:"image,omitempty"`
@@ -18,7 +18,7 @@ type BlackboxContainerApplyConfiguration struct {
 	Command []string `json:"command,omitempty"`
 	// Args of the command, or of the image's entrypoint.
 	Args []string `json:"args,omitempty"`
-	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its two network devices, are there, too.
+	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices, are there, too.
 	Env []BlackboxEnvApplyConfiguration `json:"env,omitempty"`
 	// Capabilities of the container beside those that every container gets on the node (Linux capabilities(7)). They reach no further than the pod.
 	Capabilities []apiv1alpha1.BlackboxCapability `json:"capabilities,omitempty"`

@@ -13,11 +13,13 @@ import (
 type FunctionStatusApplyConfiguration struct {
 	// Name of the function.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
-	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute.
+	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
+	// FunctionsRunning says whether its container runs.
 	Ready *bool `json:"ready,omitempty"`
-	// SentRate is the number of packets per second that leave for it.
+	// SentRate is the number of packets per second that leave for it: of a Tap, copies.
 	SentRate *int64 `json:"sentRate,omitempty"`
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
+	// None comes from a Tap.
 	ReturnedRate *int64 `json:"returnedRate,omitempty"`
 	// LatencyMedianMicroseconds is the time that packets take through it, by those that are checked. Absent: none came back.
 	LatencyMedianMicroseconds *int64 `json:"latencyMedianMicroseconds,omitempty"`

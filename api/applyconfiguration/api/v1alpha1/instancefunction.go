@@ -13,7 +13,8 @@ import (
 type InstanceFunctionApplyConfiguration struct {
 	// Name of the chain's function, which the container has, too.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
-	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names.
+	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names. A function that gets copies may have
+	// one for both directions.
 	Inside                              *apiv1alpha1.Name `json:"inside,omitempty"`
 	Outside                             *apiv1alpha1.Name `json:"outside,omitempty"`
 	BlackboxContainerApplyConfiguration `json:""`

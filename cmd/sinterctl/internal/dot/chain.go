@@ -184,14 +184,23 @@ func (d *drawing) wires(g *graph.Graph, l layout) {
 			}
 			d.wire(l, l.id[i], to, edgeStyle(n.Element, to, g, l), label)
 		}
-		if s, ok := n.Element.(element.Stop); ok {
-			for k, f := range g.Interfaces {
-				if slices.Contains(s.Interfaces[:], f.Name) {
-					d.wire(l, l.id[i], fmt.Sprintf("c_if%d", k), "", "")
-				}
+		for k, f := range g.Interfaces {
+			if slices.Contains(wiresOf(n.Element), f.Name) {
+				d.wire(l, l.id[i], fmt.Sprintf("c_if%d", k), "", "")
 			}
 		}
 	}
+}
+
+// wiresOf are the interfaces by which packets leave an element for functions outside of the chain.
+func wiresOf(e element.Element) []string {
+	switch of := e.(type) {
+	case element.Stop:
+		return of.Interfaces[:]
+	case element.Tap:
+		return []string{of.Interface}
+	}
+	return nil
 }
 
 func (d *drawing) wire(l layout, from, to, style, label string) {

@@ -215,6 +215,8 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 	case *programpb.Leg_Stop:
 		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Stop.GetOut())
 		d.line(`    q_if%d -> s%d:head [color=%q]`, o.Stop.GetBack(), o.Stop.GetSegment(), readPaint.line)
+	case *programpb.Leg_Tap:
+		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Tap.GetOut())
 	case *programpb.Leg_Drop, *programpb.Leg_Generator:
 	}
 }

@@ -107,7 +107,7 @@ func (e *Explainer) explain(iface int, frame []byte, segment int) Story {
 	s.Packet = describe.Packet(&e.steps[0].Packet)
 	s.Chain = e.way()
 	s.Program = e.lookups(segment)
-	last := &e.steps[len(e.steps)-1].Packet
+	last := e.end()
 	if slices.ContainsFunc(e.steps, e.makes) {
 		s.Answer = describe.Packet(last)
 	} else {
@@ -120,7 +120,7 @@ func (e *Explainer) explain(iface int, frame []byte, segment int) Story {
 func (e *Explainer) Reply(to []Story) ([]Story, error) {
 	for _, s := range to {
 		for _, o := range s.Out {
-			if !o.Tagged {
+			if !o.Tagged && e.copiedTo(o) == "" {
 				first, err := e.reply(o)
 				if err != nil {
 					return nil, err

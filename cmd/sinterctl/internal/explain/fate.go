@@ -55,6 +55,10 @@ func (e *Explainer) fates(iface int, res interp.Result) []string {
 		out = append(out, fate)
 	}
 	for _, o := range res.Out {
+		if to := e.copiedTo(o); to != "" {
+			out = append(out, "a copy leaves by "+e.graph.Interfaces[o.Interface].Name+" for "+to)
+			continue
+		}
 		fate := "leaves by " + e.graph.Interfaces[o.Interface].Name
 		if o.Tagged {
 			name, _ := e.function(o.Interface)

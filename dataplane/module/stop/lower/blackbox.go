@@ -1,4 +1,4 @@
-// Package lower lowers functions that someone else runs: all packets leave for them by an element with two wires.
+// Package lower lowers functions that someone else made: all packets leave for them by an element with two wires, or copies do.
 package lower
 
 import (
@@ -12,16 +12,24 @@ import (
 
 func init() {
 	lower.Register("blackbox", func(k *v1alpha1.FunctionKinds) *v1alpha1.Blackbox { return k.Blackbox },
-		func(s *v1alpha1.Blackbox) lower.Kind { return &blackbox{spec: s} })
+		func(s *v1alpha1.Blackbox) lower.Kind {
+			if s.Attachment == v1alpha1.BlackboxTap {
+				return &tap{spec: s}
+			}
+			return &blackbox{spec: s}
+		})
 	lower.When(lower.Finished, func(b *lower.Builder) {
 		for _, f := range b.Functions {
-			if k, ok := f.Kind.(*blackbox); ok {
+			if k, ok := f.Kind.(interface {
+				addWires(b *lower.Builder, f *lower.Function)
+			}); ok {
 				k.addWires(b, f)
 			}
 		}
 	})
 }
 
+// blackbox is a function through which packets go.
 type blackbox struct {
 	lower.TwoSided
 	spec  *v1alpha1.Blackbox
@@ -53,7 +61,10 @@ func (k *blackbox) Traits() lower.Traits {
 // Lower makes "ips", which both directions share. Its wires come when it is known where packets go behind it.
 func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 	k.wires = [element.StopSides]*lower.Wire{b.ClaimWire(f, "inside", k.spec.Inside), b.ClaimWire(f, "outside", k.spec.Outside)}
-	k.checkContainer(b, f)
+	checkContainer(b, f, k.spec, k.wires[:]...)
+	if k.spec.Image != "" && k.spec.WhenDown == "" { // an API server with the CRDs of another release may take it
+		b.Fail(f.Object, f.Path+".whenDown", "", "image needs it: say what becomes of packets while the container is down, Open or Closed")
+	}
 	e := element.Stop{Interfaces: [element.StopSides]string{string(k.spec.Inside), string(k.spec.Outside)}}
 	for _, w := range k.spec.Behavior.Writes {
 		e.Changes = append(e.Changes, fields[w])

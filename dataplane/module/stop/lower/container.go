@@ -16,19 +16,17 @@ const longestDevice = 15
 // taken are names of devices that a pod has for other ends.
 var taken = regexp.MustCompile(`^(lo|(eth|net|wire)[0-9]+)$`)
 
-// checkContainer refuses what a function that Sinter runs cannot be. Its two devices have the names of its wires, and its container has its own.
-func (k *blackbox) checkContainer(b *lower.Builder, f *lower.Function) {
-	if k.spec.Image == "" {
+// checkContainer refuses what a function that Sinter runs cannot be. Its devices have the names of its wires, and its container has its own. A wire that is
+// nil was not found, or is none.
+func checkContainer(b *lower.Builder, f *lower.Function, spec *v1alpha1.Blackbox, wires ...*lower.Wire) {
+	if spec.Image == "" {
 		return
-	}
-	if k.spec.WhenDown == "" { // an API server with the CRDs of another release may take it
-		b.Fail(f.Object, f.Path+".whenDown", "", "image needs it: say what becomes of packets while the container is down, Open or Closed")
 	}
 	if others := []string{v1alpha1.ContainerEngine, v1alpha1.ContainerAgent, v1alpha1.ContainerWires}; slices.Contains(others, f.Name) {
 		b.Fail(b.Object, f.Declared+".name", f.Name, "the pod has another container of this name; give a function with an image another one")
 	}
-	k.checkResources(b, f)
-	for _, w := range k.wires {
+	checkResources(b, f, &spec.Resources)
+	for _, w := range wires {
 		if w != nil {
 			checkDevice(b, w)
 		}
@@ -36,15 +34,15 @@ func (k *blackbox) checkContainer(b *lower.Builder, f *lower.Function) {
 }
 
 // checkResources bounds what the container gets. The API server has no budget to do so for each function of a chain.
-func (k *blackbox) checkResources(b *lower.Builder, f *lower.Function) {
+func checkResources(b *lower.Builder, f *lower.Function, resources *v1alpha1.BlackboxResources) {
 	for _, r := range []struct {
 		field       string
 		value       *resource.Quantity
 		least, most string
 		like        string
 	}{
-		{"cpu", &k.spec.Resources.CPU, "10m", "64", "500m or 2"},
-		{"memory", &k.spec.Resources.Memory, "1Mi", "10Ti", "512Mi or 2Gi"},
+		{"cpu", &resources.CPU, "10m", "64", "500m or 2"},
+		{"memory", &resources.Memory, "1Mi", "10Ti", "512Mi or 2Gi"},
 	} {
 		if !r.value.IsZero() && (r.value.Cmp(resource.MustParse(r.least)) < 0 || r.value.Cmp(resource.MustParse(r.most)) > 0) {
 			b.Fail(f.Object, f.Path+".resources."+r.field, r.value.String(), "must be from %s to %s, like %s", r.least, r.most, r.like)

@@ -26,6 +26,14 @@ func wired(change func(i *programpb.Interface)) func(*programpb.Program) {
 	return stopped(func(p *programpb.Program, _ *programpb.Stop) { change(p.Interfaces[2]) })
 }
 
+// tapped is it with a copy for each packet of the first leg, by an interface.
+func tapped(out uint32) func(*programpb.Program) {
+	return stopped(func(p *programpb.Program, _ *programpb.Stop) {
+		c := p.Segments[0].Classes[0]
+		c.Legs = append(c.Legs, &programpb.Leg{Outcome: &programpb.Leg_Tap{Tap: &programpb.Tap{Out: out}}})
+	})
+}
+
 // ways is it with 64 interfaces, two classes that end at a stop, and as many next hops as two stops may have, or more. The stops are one if the same
 // becomes of packets while the function is down.
 func ways(more int, first, second *programpb.Stop) func(*programpb.Program) {
@@ -117,6 +125,9 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("stop-endless", stopped(func(p *programpb.Program, _ *programpb.Stop) {
 		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Stop{Stop: &programpb.Stop{Out: 3, Back: 2, Segment: 2}}
 	}), "and the TTL is not lowered on the way"),
+	ruletest.Accepted("tap", tapped(2)),
+	ruletest.Refused("tap-out", tapped(4), "tap.out is 4, but there are only 4"),
+	ruletest.Refused("tap-out-no-wire", tapped(1), "tap.out is 1 (out), want a wire"),
 	ruletest.Refused("wire-output", stopped(func(p *programpb.Program, _ *programpb.Stop) {
 		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Output{Output: 3}
 	}), "output is 3 (ips/outside), a wire: packets leave by it for its stop alone"),
