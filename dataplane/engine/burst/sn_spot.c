@@ -87,18 +87,28 @@ static bool read_fields(const struct sn_env *env, uint32_t iface, struct rte_mbu
 			struct sn_spot_fields *to)
 {
 	const struct sn_interface *ifc = &env->program->interfaces[iface];
+	uint8_t head[SN_ETHER_LEN + SN_TAG_LEN];
+	uint64_t flags = m->ol_flags;
+	struct sn_parsed parsed;
 	struct sn_pkt p;
-	struct sn_parsed parsed = sn_parse(&m, &p, 1, (uint8_t)iface, env->addresses.macs[iface], ifc->vlans,
-					   ifc->sources, ifc->tiny_fragments);
 
+	if (m->nb_segs > 1 || m->data_len < sizeof(head))
+		return false;
+	memcpy(head, rte_pktmbuf_mtod(m, const uint8_t *), sizeof(head));
+	parsed = sn_parse(&m, &p, 1, (uint8_t)iface, env->addresses.macs[iface], ifc->vlans, ifc->sources,
+			  ifc->tiny_fragments);
 	if (parsed.plain)
 		sn_parse_plain(&p, m, (uint8_t)iface);
 	else if (parsed.fragments)
 		sn_parse_fragment(&p, m, (uint8_t)iface);
-	if (p.reason)
-		return false;
-	*to = fields_of(&p);
-	return true;
+	if (!p.reason)
+		*to = fields_of(&p);
+	if (m->ol_flags & ~flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
+		/* It goes on as it came: who takes it in takes the tag off, and counts its bytes. */
+		memcpy(rte_pktmbuf_prepend(m, SN_TAG_LEN), head, sizeof(head));
+		m->ol_flags = flags;
+	}
+	return !p.reason;
 }
 
 /* Bit per field in which b differs from a whole packet. */
@@ -307,7 +317,7 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 {
 	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
 	struct sn_spot *s = spot_of(env, iface, f + AT_SOURCE);
-	struct sn_spot_fields fields;
+	struct sn_spot_fields fields = {.whole = false};
 	struct sn_spots *spots;
 	uint32_t was;
 
@@ -317,9 +327,7 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
 	if (is_out(was))
 		note_time(spots, relaxed(&s->sent_at), now);
-	if (!read_fields(env, iface, m, &fields))
-		fields.whole = false;
-	else if (is_out(was))
+	if (read_fields(env, iface, m, &fields) && is_out(was))
 		compare(spots, s, &fields, now);
 	if (was == SN_SPOT_BACK && fields.whole) /* not one of several fragments */
 		contradict(spots, 1u << SN_SPOT_ORIGINATED & ~s->allowed, now);

@@ -239,6 +239,21 @@ static void a_priority_tag_is_put_on_as_ever_and_is_none_when_it_is_compared(voi
 	assert_changes(f, 0);
 }
 
+static void a_priority_tag_counts_though_the_frame_is_checked(void **state)
+{
+	struct fixture *f = *state;
+	struct packet as = outward_from(5000);
+	const struct sn_count *rx = &sn_worker_stats(f->worker)->ports[BACK].rx;
+
+	send_checked(f, &as);
+	as.tag = 0xa000;
+	come_back_as(f, &as);
+	assert_int_equal(sn_load16(assert_sent(f, 1) + 12), 0x0800);
+	assert_int_equal(atomic_load(&spots(f)->returned), 1);
+	assert_changes(f, 0);
+	assert_int_equal(rx->bytes, f->out[0].len + SN_TAG_LEN);
+}
+
 static void several_changes_of_a_packet_are_found(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +513,7 @@ int main(void)
 		CHECKED_TEST(a_change_of_each_field_is_found),
 		CHECKED_TEST(a_tag_that_is_taken_off_is_found),
 		CHECKED_TEST(a_priority_tag_is_put_on_as_ever_and_is_none_when_it_is_compared),
+		CHECKED_TEST(a_priority_tag_counts_though_the_frame_is_checked),
 		CHECKED_TEST(several_changes_of_a_packet_are_found),
 		CHECKED_TEST(what_a_function_declares_is_none),
 		CHECKED_TEST(a_fragment_of_it_has_no_ports_to_be_compared),
