@@ -52,6 +52,7 @@ type Chain struct {
 	known    *Known
 	down     map[string]bool // nodes of stops
 	past     []arrival       // frames that go past functions
+	ways     []int           // by whose links those of the last frame would have left
 }
 
 // link is a chain interface made ready.

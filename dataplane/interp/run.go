@@ -26,6 +26,7 @@ func registerOwn[E element.Element](of func(c *Chain, name string, e E) pass.Ele
 
 // start runs a frame that arrives, and what goes past functions that are down.
 func (r *run) start(iface int, frame []byte) {
+	r.c.ways = r.c.ways[:0]
 	r.arrive(iface, frame)
 	for len(r.c.past) > 0 {
 		next := r.c.past[0]

@@ -62,6 +62,9 @@ func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, boo
 		r.Step(n, -1, p)
 		r.Count(element.BypassCounter(n.Name), &pass.Packet{Size: len(sent)})
 		c.past = append(c.past, arrival{back, sent})
+		if !slices.Contains(c.ways, by) {
+			c.ways = append(c.ways, by)
+		}
 		return pass.Ended, true
 	}
 	r.Note("to the function behind interface %s", c.links[by].name)

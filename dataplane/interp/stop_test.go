@@ -2,12 +2,14 @@ package interp
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/interp/pass"
 	"github.com/sinter-nfv/sinter/dataplane/interp/testbed"
 )
@@ -323,6 +325,57 @@ func TestContinuationsOfEnginesMayDiffer(t *testing.T) {
 		_, diff := start(g).ProcessAgainst(0, testbed.Inside, frame, Seen{Result: pass.Result{Out: []pass.Out{{Interface: wireInside, Frame: seen}}}})
 		if (len(diff) == 0) != k.same {
 			t.Errorf("%s: %v", name, diff)
+		}
+	}
+}
+
+// twoStops is a chain in which a packet from inside passes one stop and its copy another one, or both pass the first one; they leave with TTL 7 and 9.
+func twoStops(ways int) *graph.Graph {
+	b := testbed.New()
+	tee := b.Add("tee", element.Tee{Outs: 2})
+	b.Wire(b.In(testbed.Inside), 0, tee, 0)
+	b.Wire(b.In(testbed.Outside), 0, b.Out(testbed.Inside), 0)
+	for i, ttl := range []uint64{7, 9} {
+		set := b.Add(fmt.Sprint("ttl", ttl), element.SetField{Field: headerspace.TTL, Value: headerspace.V(ttl)})
+		b.Wire(tee, i, set, 0)
+		name := fmt.Sprint("ips", i)
+		if i >= ways {
+			b.Wire(set, 0, b.Node("ips0"), element.StopInside)
+			continue
+		}
+		s := b.Add(name, element.Stop{Interfaces: [element.StopSides]string{name + "/inside", name + "/outside"}, WhenDown: element.StopOpen})
+		b.Wire(set, 0, s, element.StopInside)
+		b.Wire(s, element.StopOutside, b.Out(testbed.Outside), 0)
+		b.Wire(s, element.StopInside, b.Out(testbed.Inside), 0)
+	}
+	for i := range ways {
+		b.Graph.AddWires(b.Node(fmt.Sprint("ips", i)), [element.StopSides]netip.Addr{testbed.Addr("10.0.0.1"), testbed.Addr("192.0.2.1")})
+	}
+	return &b.Graph
+}
+
+func TestWhatGoesPastStopsBySeveralWaysHasNoOrder(t *testing.T) {
+	for ways, same := range map[int]bool{1: false, 2: true} {
+		down := func() *Chain {
+			c := start(twoStops(ways))
+			for i := range ways {
+				c.SetDown(fmt.Sprint("ips", i), true)
+			}
+			return c
+		}
+		frame := testbed.UDP(5, 6).Frame()
+		out := down().Process(0, testbed.Inside, frame, nil).Out
+		if len(out) != 2 || out[0].Interface != testbed.Outside || out[1].Interface != testbed.Outside {
+			t.Fatalf("got %+v, want two frames outside", out)
+		}
+		slices.Reverse(out)
+		_, diff := down().ProcessAgainst(0, testbed.Inside, frame, Seen{Result: pass.Result{Out: out}})
+		if (len(diff) == 0) != same {
+			t.Errorf("by %d ways, in the other order: %v", ways, diff)
+		}
+		_, diff = down().ProcessAgainst(0, testbed.Inside, frame, Seen{Result: pass.Result{Out: out[:1]}})
+		if len(diff) == 0 {
+			t.Errorf("by %d ways, one is missing: nothing was found", ways)
 		}
 	}
 }
