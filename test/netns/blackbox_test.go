@@ -140,6 +140,12 @@ func (b *bridged) changes(t *testing.T, clients []*client) {
 func (b *bridged) toggle(t *testing.T, up bool) {
 	t.Helper()
 	b.ips.Run(t, "ip", "link", "set", "bridge", map[bool]string{true: "up", false: "down"}[up])
+	b.knows(t, up)
+}
+
+// knows waits until the engine knows whether both ways through the function are up.
+func (b *bridged) knows(t *testing.T, up bool) {
+	t.Helper()
 	lab.Until(t, lab.Patience, func() error {
 		wires := b.engine.Counters(t).GetWires()
 		if len(wires) != 2 {

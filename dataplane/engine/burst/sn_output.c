@@ -3,6 +3,7 @@
 
 #include "sn_past.h"
 #include "sn_spot.h"
+#include "sn_wires.h"
 
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason)
@@ -52,6 +53,20 @@ static __rte_noinline uint32_t look_through(struct sn_env *env, uint16_t iface, 
 	return n;
 }
 
+/* A frame that the port does not take. A probe is no packet of the chain: that it is lost is what it is for.
+ */
+static void not_sent(struct sn_env *env, uint16_t iface, struct rte_mbuf *m)
+{
+	if (env->program && env->program->interfaces[iface].wire) {
+		if (sn_load16(rte_pktmbuf_mtod_offset(m, const uint8_t *, 12)) == SN_PROBE_TYPE) {
+			rte_pktmbuf_free(m);
+			return;
+		}
+		sn_spot_forget(env, iface, m);
+	}
+	sn_output_drop(env, m, SN_REASON_TX_FULL);
+}
+
 static void flush(struct sn_env *env, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &env->sending.out[iface];
@@ -73,9 +88,7 @@ static void flush(struct sn_env *env, uint16_t iface)
 	tx->packets += sent;
 	for (uint32_t i = sent; i < n; i++) {
 		bytes -= b->pkts[i]->pkt_len;
-		if (env->program && env->program->interfaces[iface].wire)
-			sn_spot_forget(env, iface, b->pkts[i]);
-		sn_output_drop(env, b->pkts[i], SN_REASON_TX_FULL);
+		not_sent(env, iface, b->pkts[i]);
 	}
 	tx->bytes += bytes;
 }

@@ -238,6 +238,13 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 			"use --workers %u",
 			bind->interface, bind->device, info.max_rx_queues, info.max_tx_queues, queues,
 			RTE_MIN(info.max_rx_queues, info.max_tx_queues));
+	/* The other process says how many queues there are, and DPDK writes to a further one as if it were
+	 * the first: two workers would write to one ring. */
+	if (queues > 1 && !strcmp(port->driver, "net_memif"))
+		return sn_fail(err,
+			       "interface %s: device \"%s\" is memory shared with another process, which may "
+			       "have one queue, and %u workers need as many: use --workers 1",
+			       bind->interface, bind->device, queues);
 	rc = rte_eth_macaddr_get(port->id, &port->device_mac);
 	if (rc != 0)
 		return sn_fail(err, "interface %s: device \"%s\": MAC address: %s", bind->interface,

@@ -323,6 +323,20 @@ static void a_function_that_was_not_watched_begins_as_one_that_is_up(void **stat
 	assert_is_up(f);
 }
 
+static void a_probe_that_the_port_does_not_take_is_no_lost_packet(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_UDP, 5000);
+
+	f->tx_limit = 0;
+	tick(f, 10 * MS);
+	assert_int_equal(f->n_out, 0);
+	assert_int_equal(f->n_drops, 0);
+	assert_int_equal(atomic_load(&wire(f, BACK)->probes), 1);
+	send_packet(f, &out);
+	assert_dropped(f, SN_REASON_TX_FULL);
+}
+
 static void without_a_buffer_no_probe_is_answered(void **state)
 {
 	struct fixture *f = *state;
@@ -360,6 +374,7 @@ int main(void)
 		CLOSED_TEST(both_ways_are_watched_apart),
 		CLOSED_TEST(the_next_program_knows_who_is_down),
 		CLOSED_TEST(a_function_that_was_not_watched_begins_as_one_that_is_up),
+		CLOSED_TEST(a_probe_that_the_port_does_not_take_is_no_lost_packet),
 		CLOSED_TEST(without_a_buffer_no_probe_is_answered),
 	};
 
