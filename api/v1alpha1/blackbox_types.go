@@ -10,7 +10,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
 // +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior)",message="whenDown and behavior are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
-// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources)",message="command, args, env, capabilities and resources need image, the container that they are for"
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
 	// each packet, and gives nothing back; packets go on as if it were not there.
@@ -65,13 +65,19 @@ type BlackboxContainer struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Args []string `json:"args,omitempty"`
 
-	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices, are there, too.
+	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices or the paths of its sockets, are there, too.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Env []BlackboxEnv `json:"env,omitempty"`
+
+	// Transport is how frames get to the container and back. Veth: by network devices of the kernel, which have the names of the function's interfaces.
+	// Memif: by memory that it shares with the engine, for functions with DPDK, VPP or libmemif; each interface has the socket
+	// /run/memif/<interface>.sock, on which the engine waits. Absent: Veth.
+	// +optional
+	Transport BlackboxTransport `json:"transport,omitempty"`
 
 	// Capabilities of the container beside those that every container gets on the node (Linux capabilities(7)). They reach no further than the pod.
 	// +optional
@@ -84,6 +90,16 @@ type BlackboxContainer struct {
 	// +optional
 	Resources BlackboxResources `json:"resources,omitempty,omitzero"`
 }
+
+// BlackboxTransport is how frames get to a container and back.
+// +kubebuilder:validation:Enum=Veth;Memif
+type BlackboxTransport string
+
+// Transports of blackboxes.
+const (
+	BlackboxVeth  BlackboxTransport = "Veth"  // pairs of network devices
+	BlackboxMemif BlackboxTransport = "Memif" // shared memory
+)
 
 // BlackboxEnv is a variable of a container's environment.
 type BlackboxEnv struct {

@@ -139,6 +139,12 @@ type InstanceFunction struct {
 	BlackboxContainer `json:",inline"`
 }
 
+// MemifFolder is where the pod has the sockets of functions that share memory with the engine.
+const MemifFolder = "/run/memif"
+
+// MemifSocket is the socket of an interface whose driver is Memif.
+func MemifSocket(wire Name) string { return MemifFolder + "/" + string(wire) + ".sock" }
+
 // Wires are the interfaces of the function.
 func (f *InstanceFunction) Wires() []Name {
 	if f.Outside == "" {
@@ -234,9 +240,10 @@ type InterfaceBinding struct {
 
 	// Driver by which the engine uses the device.
 	// +required
+	// +kubebuilder:validation:Enum=VFIO;AFXDP;AFPacket;Memif
 	Driver Driver `json:"driver,omitempty"`
 
-	// Device is the interface's name in the pod ("net1"), or the device that the chain names. It is
+	// Device is the interface's name in the pod ("net1"), the device that the chain names, or with Memif the path of a socket. It is
 	// absent if a device is allocated without a network.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255

@@ -223,11 +223,11 @@ type Interface struct {
 
 	// Driver attaches the engine; absent: VFIO with a resource or claim, else AFPacket.
 	// +optional
+	// +kubebuilder:validation:Enum=VFIO;AFXDP;AFPacket
 	Driver Driver `json:"driver,omitempty"`
 }
 
 // Driver is the way in which the engine attaches to an interface.
-// +kubebuilder:validation:Enum=VFIO;AFXDP;AFPacket
 type Driver string
 
 // Drivers.
@@ -238,6 +238,8 @@ const (
 	DriverAFXDP Driver = "AFXDP"
 	// DriverAFPacket takes the packets of a kernel interface by AF_PACKET.
 	DriverAFPacket Driver = "AFPacket"
+	// DriverMemif shares memory with a container of the pod. A blackbox says it, and no interface.
+	DriverMemif Driver = "Memif"
 )
 
 // NetworkRef refers to a NetworkAttachmentDefinition.

@@ -17,9 +17,12 @@ const drainSeconds = 22
 
 // wiresContainer makes the devices between engine and functions before either starts. Each carries what the engine's largest interface does: the engine
 // wants that of all its kernel interfaces. NET_ADMIN reaches no further than the pod's network namespace.
-func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
+func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) []corev1.Container {
 	args := []string{"wires"}
 	for i := range spec.Functions {
+		if sharesMemory(&spec.Functions[i]) {
+			continue
+		}
 		for _, name := range spec.Functions[i].Wires() {
 			if k := slices.IndexFunc(spec.Interfaces, func(n v1alpha1.InterfaceBinding) bool { return n.Name == name }); k >= 0 {
 				n := &spec.Interfaces[k]
@@ -27,12 +30,28 @@ func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 			}
 		}
 	}
-	return corev1.Container{
+	if len(args) == 1 {
+		return nil
+	}
+	return []corev1.Container{{
 		Name: v1alpha1.ContainerWires, Image: o.Image, ImagePullPolicy: o.PullPolicy, Command: []string{"sinter-agent"}, Args: args,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		Resources:                corev1.ResourceRequirements{Requests: agentResources, Limits: agentResources},
 		SecurityContext:          security("NET_ADMIN"),
+	}}
+}
+
+// sharesMemory tells whether a function has sockets in v1alpha1.MemifFolder in place of network devices.
+func sharesMemory(f *v1alpha1.InstanceFunction) bool { return f.Transport == v1alpha1.BlackboxMemif }
+
+// memifVolume has the sockets of all functions that share memory with the engine, and is mounted by these and the engine alone.
+func memifVolume(functions []v1alpha1.InstanceFunction) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	if !slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return sharesMemory(&f) }) {
+		return nil, nil
 	}
+	limit := resource.MustParse("1Mi")
+	return []corev1.Volume{{Name: "memif", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}},
+		[]corev1.VolumeMount{{Name: "memif", MountPath: v1alpha1.MemifFolder}}
 }
 
 // functionContainers are those of functions that someone else made. Their root file system and user are as the image has them, and they keep the
@@ -41,9 +60,13 @@ func functionContainers(spec *v1alpha1.ChainInstanceSpec) (list []corev1.Contain
 	off := false
 	for i := range spec.Functions {
 		f := &spec.Functions[i]
-		env := []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: string(f.Inside)}}
-		if f.Outside != "" {
-			env = append(env, corev1.EnvVar{Name: "SINTER_OUTSIDE", Value: string(f.Outside)})
+		var env []corev1.EnvVar
+		for side, wire := range f.Wires() {
+			value := string(wire)
+			if sharesMemory(f) {
+				value = v1alpha1.MemifSocket(wire)
+			}
+			env = append(env, corev1.EnvVar{Name: []string{"SINTER_INSIDE", "SINTER_OUTSIDE"}[side], Value: value})
 		}
 		for _, e := range f.Env {
 			env = append(env, corev1.EnvVar{Name: e.Name, Value: e.Value})
@@ -56,11 +79,13 @@ func functionContainers(spec *v1alpha1.ChainInstanceSpec) (list []corev1.Contain
 			}
 		}
 		r := functionResources(f)
+		_, mounts := memifVolume(spec.Functions[i : i+1])
 		list = append(list, corev1.Container{
 			Name: string(f.Name), Image: f.Image, Command: f.Command, Args: f.Args, Env: env,
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources:                corev1.ResourceRequirements{Requests: r, Limits: r}, // else the pod is not of the class Guaranteed
 			SecurityContext:          s,
+			VolumeMounts:             mounts,
 			// Until the engine has no more packets for it. The image may have no program that waits; the kubelet does (Kubernetes 1.30).
 			Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drainSeconds}}},
 		})

@@ -2,6 +2,7 @@ package chaininstance
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,5 +203,37 @@ func TestAFunctionThatGetsCopiesMayHaveOneDevice(t *testing.T) {
 	env := pod.Spec.Containers[len(pod.Spec.Containers)-1].Env
 	if !reflect.DeepEqual(env, []corev1.EnvVar{{Name: "SINTER_INSIDE", Value: "ips-inside"}, {Name: "RULES", Value: "all"}}) {
 		t.Errorf("the function is told %v, want its one device", env)
+	}
+}
+
+func TestAFunctionThatSharesMemoryHasSocketsInPlaceOfDevices(t *testing.T) {
+	i := inspected()
+	i.Spec.Functions[0].Transport = v1alpha1.BlackboxMemif
+	for k := range i.Spec.Interfaces[1:] {
+		n := &i.Spec.Interfaces[1+k]
+		n.Driver, n.Device, n.MTU = v1alpha1.DriverMemif, v1alpha1.MemifSocket(n.Name), 0
+	}
+	pod := newPod(i, PodOptions{Image: "x"}, nil)
+	if len(pod.Spec.InitContainers) > 0 {
+		t.Errorf("there are network devices to be made: %v", pod.Spec.InitContainers)
+	}
+	engine, agent, f := pod.Spec.Containers[0], pod.Spec.Containers[1], pod.Spec.Containers[2]
+	if args := strings.Join(engine.Args, " "); !strings.Contains(args, "--interface ips-inside,driver=Memif,device=/run/memif/ips-inside.sock ") {
+		t.Errorf("the engine has %s", args)
+	}
+	if add := engine.SecurityContext.Capabilities.Add; !reflect.DeepEqual(add, []corev1.Capability{"IPC_LOCK", "SYS_NICE"}) {
+		t.Errorf("the engine has the capabilities %v, want none for kernel interfaces: there is no such one", add)
+	}
+	if f.Env[0].Value != "/run/memif/ips-inside.sock" || f.Env[1].Value != "/run/memif/ips-outside.sock" {
+		t.Errorf("the function is told %v", f.Env)
+	}
+	sees := func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == v1alpha1.MemifFolder })
+	}
+	if !sees(engine) || sees(agent) || !sees(f) || len(f.VolumeMounts) != 1 {
+		t.Errorf("the sockets are seen by engine: %t, agent: %t, function: %t; want engine and function, which sees nothing else: %v", sees(engine), sees(agent), sees(f), f.VolumeMounts)
+	}
+	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == f.VolumeMounts[0].Name && v.EmptyDir != nil }) {
+		t.Errorf("the volume of the sockets is not there: %v", pod.Spec.Volumes)
 	}
 }

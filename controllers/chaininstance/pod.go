@@ -127,8 +127,11 @@ func newPod(i *v1alpha1.ChainInstance, o PodOptions, affinity *corev1.NodeAffini
 		},
 	}
 	if len(spec.Functions) > 0 {
-		pod.Spec.InitContainers = []corev1.Container{wiresContainer(spec, o)}
+		pod.Spec.InitContainers = wiresContainer(spec, o)
 		pod.Spec.Containers = append(pod.Spec.Containers, functionContainers(spec)...)
+		memif, mounts := memifVolume(spec.Functions)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, memif...)
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, mounts...)
 	}
 	if affinity != nil {
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}
@@ -278,7 +281,7 @@ func EngineCapabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
 	list := []corev1.Capability{"IPC_LOCK", "SYS_NICE"}
 	kernel, xdp := false, false
 	for _, n := range spec.Interfaces {
-		kernel = kernel || n.Driver != v1alpha1.DriverVFIO
+		kernel = kernel || n.Driver == v1alpha1.DriverAFPacket || n.Driver == v1alpha1.DriverAFXDP
 		xdp = xdp || n.Driver == v1alpha1.DriverAFXDP
 	}
 	if kernel {

@@ -64,6 +64,9 @@ func (d *decision) note(format string, args ...any) {
 
 func (d *decision) device(i Interface) (Device, error) {
 	variable := i.variable()
+	if i.Driver == Memif {
+		return memif(i)
+	}
 	if i.Device != "" && variable == "" {
 		return d.given(i), nil
 	}
@@ -99,6 +102,14 @@ func (d *decision) given(i Interface) Device {
 	default:
 		return d.kernel(i, i.Device)
 	}
+}
+
+// memif is a socket of its own, on which the engine waits for the other side.
+func memif(i Interface) (Device, error) {
+	if !strings.HasPrefix(i.Device, "/") || strings.ContainsAny(i.Device, ",=") {
+		return Device{}, fmt.Errorf("device %q: want the path of a socket, as in /run/memif/ips-inside.sock", i.Device)
+	}
+	return Device{Interface: i.Name, Device: "net_memif_" + i.Name + ",role=server,socket=" + i.Device + ",socket-abstract=no", Driver: Memif, Node: NoNode}, nil
 }
 
 func (d *decision) kernel(i Interface, link string) Device {

@@ -183,7 +183,7 @@ func TestAnInterfaceFlagThatIsWrongIsExplained(t *testing.T) {
 		"network=lan":        `interface "network=lan": want its name first, as in inside,network=default/lan`,
 		"inside,net=lan":     `interface inside: "net": want network, resource, claim, driver or device`,
 		"inside,network=":    "interface inside: network is empty",
-		"inside,driver=dpdk": `interface inside: driver "dpdk": want AFPacket, AFXDP or VFIO`,
+		"inside,driver=dpdk": `interface inside: driver "dpdk": want AFPacket, AFXDP, VFIO or Memif`,
 	} {
 		if _, err := ParseInterface(text); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
@@ -247,5 +247,26 @@ func TestNetworkStatusIsWaitedForIfADeviceDependsOnIt(t *testing.T) {
 				t.Errorf("with network-status it is still waited for %v", got)
 			}
 		})
+	}
+}
+
+func TestMemoryThatIsSharedIsASocketOnWhichTheEngineWaits(t *testing.T) {
+	i, err := ParseInterface("ips-inside,driver=Memif,device=/run/memif/ips-inside.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Make([]Interface{i}, 1, Grant{CPUs: []int{3}, Sys: fstest.MapFS{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Device{Interface: "ips-inside", Device: "net_memif_ips-inside,role=server,socket=/run/memif/ips-inside.sock,socket-abstract=no", Driver: Memif, Node: NoNode}
+	if p.Devices[0] != want {
+		t.Errorf("got %+v, want %+v", p.Devices[0], want)
+	}
+	for _, device := range []string{"", "wire1", "/run/a,id=3"} {
+		i.Device = device
+		if _, err := Make([]Interface{i}, 1, Grant{CPUs: []int{3}, Sys: fstest.MapFS{}}); err == nil || !strings.Contains(err.Error(), "want the path of a socket") {
+			t.Errorf("device %q: got %v", device, err)
+		}
 	}
 }

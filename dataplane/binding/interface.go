@@ -14,17 +14,18 @@ type Interface struct {
 	Resource string // of the device plugin ("intel.com/sriov_vf")
 	Claim    string // of dynamic resource allocation; without resource and claim: a plain CNI
 	Driver   Driver // empty: VFIO with a resource or claim, else AFPacket
-	Device   string // given outright: kernel interface, PCI address or EAL device
+	Device   string // given outright: kernel interface, PCI address or EAL device; with Memif the path of a socket
 }
 
 // Driver is how the engine drives a device.
 type Driver string
 
-// Drivers. The first three have the names that they have in a chain.
+// Drivers. The first three have the names that they have in a chain, and Memif the one that it has in an instance.
 const (
 	AFPacket Driver = "AFPacket" // kernel interface by packet socket
 	AFXDP    Driver = "AFXDP"    // kernel interface by AF_XDP
 	VFIO     Driver = "VFIO"     // PCI device by DPDK itself
+	Memif    Driver = "Memif"    // memory shared with a container of the pod
 	EAL      Driver = "EAL"      // virtual device, given outright
 )
 
@@ -53,8 +54,8 @@ func ParseInterface(text string) (Interface, error) {
 			i.Claim = value
 		case "driver":
 			i.Driver = Driver(value)
-			if i.Driver != AFPacket && i.Driver != AFXDP && i.Driver != VFIO {
-				return i, fmt.Errorf("interface %s: driver %q: want %s, %s or %s", name, value, AFPacket, AFXDP, VFIO)
+			if i.Driver != AFPacket && i.Driver != AFXDP && i.Driver != VFIO && i.Driver != Memif {
+				return i, fmt.Errorf("interface %s: driver %q: want %s, %s, %s or %s", name, value, AFPacket, AFXDP, VFIO, Memif)
 			}
 		default:
 			return i, fmt.Errorf("interface %s: %q: want network, resource, claim, driver or device", name, key)

@@ -149,6 +149,17 @@ func (w *world) withFunction(image string) {
 	})
 }
 
+// startedAgain waits until the kubelet has started the container of the function once more.
+func (w *world) startedAgain() {
+	w.Helper()
+	w.eventually("the kubelet starts it again", time.Minute, func() error {
+		if n := w.restarts("ips"); n != 1 {
+			return fmt.Errorf("it was started again %d times", n)
+		}
+		return nil
+	})
+}
+
 // TestAContainerIsAFunctionOfAChain has the operator run a function beside the engine, which ends, and is nowhere to be found.
 func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w := begin(t)
@@ -170,12 +181,7 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w.kill(podName, "ips", "SIGCONT")
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.kill(podName, "ips", "SIGKILL")
-	w.eventually("the kubelet starts it again", time.Minute, func() error {
-		if n := w.restarts("ips"); n != 1 {
-			return fmt.Errorf("it was started again %d times", n)
-		}
-		return nil
-	})
+	w.startedAgain()
 	load.recovers("the container hangs, and is killed, and packets pass it by", 2*time.Second)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
@@ -193,4 +199,39 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w.waitReady(time.Minute)
 	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
 	w.passes("past a container whose image is nowhere")
+}
+
+// withMemory is withContainer with a program that has DPDK, and shares memory with the engine.
+const withMemory = `[
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-inside", "wire": true}},
+{"op": "add", "path": "/spec/interfaces/-", "value": {"name": "ips-outside", "wire": true}},
+{"op": "add", "path": "/spec/functions/-", "value": {"name": "ips", "blackbox": {"inside": "ips-inside", "outside": "ips-outside", "whenDown": "Open",
+  "image": "sinter.test/testpmd:1", "transport": "Memif", "resources": {"cpu": "300m", "memory": "512Mi"},
+  "args": ["--no-huge", "-m", "128", "--no-pci", "--no-telemetry", "--no-shconf", "--lcores", "0@0-1,1@0-1",
+    "-d", "librte_mempool_ring.so.23", "-d", "librte_net_memif.so.23",
+    "--vdev", "net_memif_in,role=client,socket=/run/memif/ips-inside.sock,socket-abstract=no",
+    "--vdev", "net_memif_out,role=client,socket=/run/memif/ips-outside.sock,socket-abstract=no",
+    "--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=8192", "--stats-period=60"]}}},
+{"op": "replace", "path": "/spec/path", "value": ["inside", "fw", "ips", "rt", "nat", "outside"]}]`
+
+// TestAContainerThatSharesMemoryIsAFunctionOfAChain kills it, and has the next one go on.
+func TestAContainerThatSharesMemoryIsAFunctionOfAChain(t *testing.T) {
+	w := begin(t)
+	w.edge()
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.change(withMemory)
+	w.withFunction("sinter.test/testpmd:1")
+	w.waitReady(time.Minute)
+	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.passes("and a container that shares memory")
+	load := w.send(20 * time.Second)
+	w.kill(podName, "ips", "SIGKILL")
+	w.startedAgain()
+	load.recovers("the container is killed, and packets pass it by", 2*time.Second)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.passes("and the next container")
+	if n := w.restarts("engine"); n != 0 {
+		t.Errorf("the engine was started again %d times", n)
+	}
 }

@@ -102,6 +102,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
+    - name: transport
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxTransport
     - name: whenDown
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
@@ -145,6 +148,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxTransport
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
@@ -1135,6 +1140,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
+    - name: transport
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxTransport
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.InstanceGroup
   map:
     fields:

@@ -38,9 +38,11 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, functions []v1alph
 			networks++ // Multus attaches them in this order
 			b.Network, b.Device = namespace+"/"+n.NetworkRef.Name, fmt.Sprintf("net%d", networks)
 		}
-		within := slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return slices.Contains(f.Wires(), n.Name) })
+		within := slices.IndexFunc(functions, func(f v1alpha1.InstanceFunction) bool { return slices.Contains(f.Wires(), n.Name) })
 		switch {
-		case within:
+		case within >= 0 && functions[within].Transport == v1alpha1.BlackboxMemif:
+			b.Driver, b.Device = v1alpha1.DriverMemif, v1alpha1.MemifSocket(n.Name)
+		case within >= 0:
 			wires++
 			b.Device = fmt.Sprintf("wire%d", wires)
 		case n.NetworkRef == nil && !device && n.Device == "":

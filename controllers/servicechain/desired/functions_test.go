@@ -116,3 +116,20 @@ func TestAnInterfaceThatTheProgramHasNotNeedsNoDevice(t *testing.T) {
 		t.Errorf("bound are %+v (%s), want the one interface of the program", bindings, unbound)
 	}
 }
+
+func TestAContainerThatSharesMemoryHasSockets(t *testing.T) {
+	c, functions, p := inspected()
+	c.Spec.Functions[0].Blackbox.Transport = v1alpha1.BlackboxMemif
+	got, _ := Functions(c, functions, p, all)
+	bindings, unbound := Bind(c, p, got)
+	want := []v1alpha1.InterfaceBinding{
+		{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "lab/lan"},
+		{Name: "ips-inside", Driver: v1alpha1.DriverMemif, Device: "/run/memif/ips-inside.sock", MTU: 9000},
+		{Name: "ips-outside", Driver: v1alpha1.DriverMemif, Device: "/run/memif/ips-outside.sock"},
+		{Name: "qos-inside", Driver: v1alpha1.DriverAFPacket, Device: "wire1"},
+		{Name: "qos-outside", Driver: v1alpha1.DriverAFPacket, Device: "wire2"},
+	}
+	if unbound != "" || !reflect.DeepEqual(bindings, want) {
+		t.Errorf("bound are %+v (%s), want %+v", bindings, unbound, want)
+	}
+}

@@ -16,6 +16,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*wiring.Graph, finding.List
 	b := &Builder{
 		In:     in,
 		Object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
+		Cores:  int(chain.Spec.Scaling.OwnedCores()),
 		g:      &wiring.Graph{Chain: chain.Name},
 		next:   map[Port]wire{}, generated: map[int]bool{}, known: map[Port][]netip.Prefix{}, tabled: map[Port][]tabled{},
 	}

@@ -26,7 +26,9 @@ type Inputs struct {
 type Builder struct {
 	In Inputs
 	// Object is the chain.
-	Object     finding.Object
+	Object finding.Object
+	// Cores is how many each instance owns.
+	Cores      int
 	Interfaces []*Interface // but for wires
 	Functions  []*Function
 

@@ -118,6 +118,14 @@ func (b *BlackboxApplyConfiguration) WithEnv(values ...*BlackboxEnvApplyConfigur
 	return b
 }
 
+// WithTransport sets the Transport field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Transport field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithTransport(value apiv1alpha1.BlackboxTransport) *BlackboxApplyConfiguration {
+	b.BlackboxContainerApplyConfiguration.Transport = &value
+	return b
+}
+
 // WithCapabilities adds the given value to the Capabilities field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Capabilities field.

@@ -18,8 +18,12 @@ type BlackboxContainerApplyConfiguration struct {
 	Command []string `json:"command,omitempty"`
 	// Args of the command, or of the image's entrypoint.
 	Args []string `json:"args,omitempty"`
-	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices, are there, too.
+	// Env is the container's environment. SINTER_INSIDE and SINTER_OUTSIDE, the names of its network devices or the paths of its sockets, are there, too.
 	Env []BlackboxEnvApplyConfiguration `json:"env,omitempty"`
+	// Transport is how frames get to the container and back. Veth: by network devices of the kernel, which have the names of the function's interfaces.
+	// Memif: by memory that it shares with the engine, for functions with DPDK, VPP or libmemif; each interface has the socket
+	// /run/memif/<interface>.sock, on which the engine waits. Absent: Veth.
+	Transport *apiv1alpha1.BlackboxTransport `json:"transport,omitempty"`
 	// Capabilities of the container beside those that every container gets on the node (Linux capabilities(7)). They reach no further than the pod.
 	Capabilities []apiv1alpha1.BlackboxCapability `json:"capabilities,omitempty"`
 	// Resources of the container.
@@ -70,6 +74,14 @@ func (b *BlackboxContainerApplyConfiguration) WithEnv(values ...*BlackboxEnvAppl
 		}
 		b.Env = append(b.Env, *values[i])
 	}
+	return b
+}
+
+// WithTransport sets the Transport field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Transport field is set to the value of the last call.
+func (b *BlackboxContainerApplyConfiguration) WithTransport(value apiv1alpha1.BlackboxTransport) *BlackboxContainerApplyConfiguration {
+	b.Transport = &value
 	return b
 }
 

@@ -91,6 +91,14 @@ func (b *InstanceFunctionApplyConfiguration) WithEnv(values ...*BlackboxEnvApply
 	return b
 }
 
+// WithTransport sets the Transport field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Transport field is set to the value of the last call.
+func (b *InstanceFunctionApplyConfiguration) WithTransport(value apiv1alpha1.BlackboxTransport) *InstanceFunctionApplyConfiguration {
+	b.BlackboxContainerApplyConfiguration.Transport = &value
+	return b
+}
+
 // WithCapabilities adds the given value to the Capabilities field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Capabilities field.

@@ -15,7 +15,7 @@ type InterfaceBindingApplyConfiguration struct {
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
 	// Driver by which the engine uses the device.
 	Driver *apiv1alpha1.Driver `json:"driver,omitempty"`
-	// Device is the interface's name in the pod ("net1"), or the device that the chain names. It is
+	// Device is the interface's name in the pod ("net1"), the device that the chain names, or with Memif the path of a socket. It is
 	// absent if a device is allocated without a network.
 	Device *string `json:"device,omitempty"`
 	// Network is the NetworkAttachmentDefinition as "namespace/name", by which the

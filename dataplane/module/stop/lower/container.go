@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 
@@ -27,8 +28,44 @@ func checkContainer(b *lower.Builder, f *lower.Function, spec *v1alpha1.Blackbox
 	}
 	checkResources(b, f, &spec.Resources)
 	for _, w := range wires {
-		if w != nil {
+		if w == nil {
+			continue
+		}
+		checkWithin(b, w)
+		if spec.Transport != v1alpha1.BlackboxMemif {
 			checkDevice(b, w)
+		}
+	}
+	if spec.Transport == v1alpha1.BlackboxMemif {
+		checkMemory(b, f, wires)
+	}
+}
+
+// mostOfMemif is the largest IP packet that DPDK's memif driver carries, in bytes.
+const mostOfMemif = 1500
+
+// checkMemory refuses what cannot be shared memory: the container may open one queue where the engine has one for each core; and the engine gives all
+// its devices the largest MTU.
+func checkMemory(b *lower.Builder, f *lower.Function, wires []*lower.Wire) {
+	refuse := func(format string, args ...any) {
+		b.Fail(f.Object, f.Path+".transport", string(v1alpha1.BlackboxMemif), format, args...)
+	}
+	if b.Cores > 1 {
+		refuse("is for instances with one core, and those of the chain own %d; set scaling.minCores and maxCores to 1, or transport to %s", b.Cores, v1alpha1.BlackboxVeth)
+	}
+	mtus := map[string]int32{}
+	for _, w := range wires {
+		if w != nil {
+			mtus[w.Name] = w.Spec.MTU
+		}
+	}
+	for _, i := range b.Interfaces {
+		mtus[i.Name] = i.Spec.MTU
+	}
+	for _, name := range slices.Sorted(maps.Keys(mtus)) {
+		if mtus[name] > mostOfMemif {
+			refuse("carries packets of up to %d bytes, and interface %q has mtu %d; leave its mtu out, or set transport to %s", mostOfMemif, name, mtus[name], v1alpha1.BlackboxVeth)
+			return
 		}
 	}
 }
@@ -58,6 +95,10 @@ func checkDevice(b *lower.Builder, w *lower.Wire) {
 	case taken.MatchString(w.Name):
 		b.Fail(b.Object, w.Field+".name", w.Name, "the network device of the container has this name, which another device of the pod may have; give the wire another one, such as ips-inside")
 	}
+}
+
+// checkWithin refuses a wire that leads out of the pod.
+func checkWithin(b *lower.Builder, w *lower.Wire) {
 	network := ""
 	if w.Spec.NetworkRef != nil {
 		network = w.Spec.NetworkRef.Name
@@ -66,7 +107,7 @@ func checkDevice(b *lower.Builder, w *lower.Wire) {
 		{"networkRef", network}, {"resourceName", w.Spec.ResourceName}, {"resourceClaimTemplateName", w.Spec.ResourceClaimTemplateName},
 	} {
 		if has.value != "" {
-			b.Fail(b.Object, w.Field+"."+has.field, has.value, "the blackbox has an image, so the wire is a device within the pod; leave it out, or run the function yourself and leave image out")
+			b.Fail(b.Object, w.Field+"."+has.field, has.value, "the blackbox has an image, so the wire is within the pod; leave it out, or run the function yourself and leave image out")
 		}
 	}
 }

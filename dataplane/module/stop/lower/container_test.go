@@ -14,7 +14,7 @@ func TestWhatIsWrongWithAContainer(t *testing.T) {
 	const at = "spec.functions[0].blackbox"
 	for name, k := range map[string]struct{ interfaces, spec, want string }{
 		"nothing is said of its end": {wires, "inside: a, outside: b, image: ips", "image needs whenDown: say what becomes of packets while the container is down, Open or Closed"},
-		"arguments of nothing":       {wires, "inside: a, outside: b, args: [x]", "command, args, env, capabilities and resources need image"},
+		"arguments of nothing":       {wires, "inside: a, outside: b, args: [x]", "command, args, env, transport, capabilities and resources need image"},
 		"a right that none gets":     {wires, contained + ", capabilities: [SYS_ADMIN]", at + `.capabilities[0]: "SYS_ADMIN": must be one of NET_RAW, NET_ADMIN, IPC_LOCK, SYS_NICE`},
 		"no CPU":                     {wires, contained + ", resources: {cpu: 1m}", at + `.resources.cpu: "1m": must be from 10m to 64, like 500m or 2`},
 		"no memory":                  {wires, contained + ", resources: {memory: 1Ki}", at + `.resources.memory: "1Ki": must be from 1Mi to 10Ti, like 512Mi or 2Gi`},
@@ -23,7 +23,7 @@ func TestWhatIsWrongWithAContainer(t *testing.T) {
 		"a variable without a name":  {wires, contained + ", env: [{name: 1A, value: x}]", at + ".env[0].name: "},
 		"a wire with a network": {
 			"  - {name: a, wire: true, networkRef: {name: lan}}\n  - {name: b, wire: true}\n", contained,
-			`spec.interfaces[2].networkRef: "lan": the blackbox has an image, so the wire is a device within the pod; leave it out, or run the function yourself and leave image out`,
+			`spec.interfaces[2].networkRef: "lan": the blackbox has an image, so the wire is within the pod; leave it out, or run the function yourself and leave image out`,
 		},
 		"a wire with a card": {
 			"  - {name: a, wire: true}\n  - {name: b, wire: true, resourceName: intel.com/vf}\n", contained, `spec.interfaces[3].resourceName: "intel.com/vf": the blackbox has an image`,
@@ -31,6 +31,34 @@ func TestWhatIsWrongWithAContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := graphtest.Findings(t, boxed(k.interfaces, k.spec, through)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
+			}
+		})
+	}
+}
+
+func TestWhatSharedMemoryCannotBe(t *testing.T) {
+	const shared = contained + ", transport: Memif"
+	long := "  - {name: a-wire-with-a-long-name, wire: true}\n  - {name: eth0, wire: true}\n"
+	if found := graphtest.Findings(t, boxed(long, strings.NewReplacer("inside: a", "inside: a-wire-with-a-long-name", "outside: b", "outside: eth0").Replace(shared), through)); len(found) > 0 {
+		t.Errorf("got\n%s\nwant nothing: there are no devices that have these names", found)
+	}
+	for name, k := range map[string]struct{ chain, want string }{
+		"no container": {boxed(wires, "inside: a, outside: b, transport: Veth", through), "transport, capabilities and resources need image"},
+		"unknown":      {boxed(wires, contained+", transport: Vhost", through), `spec.functions[0].blackbox.transport: "Vhost": must be one of Veth, Memif`},
+		"an interface": {strings.Replace(boxed(wires, contained, through), "name: a, wire: true", "name: a, wire: true, driver: Memif", 1), `spec.interfaces[2].driver: "Memif": must be one of VFIO, AFXDP, AFPacket`},
+		"two cores": {
+			boxed(wires, shared, through) + "  scaling: {maxCores: 2}\n",
+			`spec.functions[0].blackbox.transport: "Memif": is for instances with one core, and those of the chain own 2; set scaling.minCores and maxCores to 1, or transport to Veth`,
+		},
+		"large packets": {
+			strings.Replace(boxed(wires, shared, through), "name: outside,", "name: outside, mtu: 9000,", 1),
+			`spec.functions[0].blackbox.transport: "Memif": carries packets of up to 1500 bytes, and interface "outside" has mtu 9000; leave its mtu out, or set transport to Veth`,
+		},
+		"a large wire": {boxed(strings.Replace(wires, "wire: true", "wire: true, mtu: 1600", 1), shared, through), `and interface "a" has mtu 1600`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := graphtest.Findings(t, k.chain); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
