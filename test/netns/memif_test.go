@@ -27,7 +27,7 @@ func startBridge(t *testing.T, s *lab.Space, folder string) *lab.Process {
 	return p
 }
 
-// TestAProgramWithDPDKIsAFunctionOfAChain has it killed under TCP connections, and another one in its place.
+// TestAProgramWithDPDKIsAFunctionOfAChain has it killed under TCP connections, and another one in its place; then the engine.
 func TestAProgramWithDPDKIsAFunctionOfAChain(t *testing.T) {
 	lab.Require(t, "dpdk-testpmd")
 	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
@@ -63,9 +63,17 @@ func TestAProgramWithDPDKIsAFunctionOfAChain(t *testing.T) {
 	first.Kill()
 	b.knows(t, false)
 	exchange(t, clients, "past the function that was killed")
-	startBridge(t, box, folder)
+	second := startBridge(t, box, folder)
 	b.knows(t, true)
 	exchange(t, clients, "through the next one")
+
+	second.Kill()
+	engine.Process.Kill() // it leaves its sockets
+	b.engine = lab.StartEngine(t, box, binds)
+	b.engine.Load(t, b.program)
+	startBridge(t, box, folder)
+	b.knows(t, true)
+	exchange(t, connect(t, lan, "10.1.0.2", 5), "by the next engine")
 }
 
 func TestAWireOfSharedMemoryIsForOneWorker(t *testing.T) {

@@ -18,6 +18,7 @@
 
 #include "sn_af_packet.h"
 #include "sn_log.h"
+#include "sn_memif.h"
 #include "sn_rss.h"
 #include "sn_xdp.h"
 
@@ -219,6 +220,7 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 			return -1;
 	} else {
 		snprintf(port->devargs, sizeof(port->devargs), "%s", bind->device);
+		sn_memif_take_over(bind->device);
 	}
 
 	if (probe(port, err) != 0)
