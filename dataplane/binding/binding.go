@@ -65,7 +65,7 @@ func (d *decision) note(format string, args ...any) {
 func (d *decision) device(i Interface) (Device, error) {
 	variable := i.variable()
 	if i.Driver == Memif {
-		return memif(i)
+		return memif(i, len(d.plan.Devices))
 	}
 	if i.Device != "" && variable == "" {
 		return d.given(i), nil
@@ -104,12 +104,13 @@ func (d *decision) given(i Interface) Device {
 	}
 }
 
-// memif is a socket of its own, on which the engine waits for the other side.
-func memif(i Interface) (Device, error) {
+// memif is a socket of its own, on which the engine waits for the other side. DPDK's names of devices are shorter than those of interfaces may be, so it
+// has a number.
+func memif(i Interface, number int) (Device, error) {
 	if !strings.HasPrefix(i.Device, "/") || strings.ContainsAny(i.Device, ",=") {
 		return Device{}, fmt.Errorf("device %q: want the path of a socket, as in /run/memif/ips-inside.sock", i.Device)
 	}
-	return Device{Interface: i.Name, Device: "net_memif_" + i.Name + ",role=server,socket=" + i.Device + ",socket-abstract=no", Driver: Memif, Node: NoNode}, nil
+	return Device{Interface: i.Name, Device: fmt.Sprintf("net_memif%d,role=server,socket=%s,socket-abstract=no", number, i.Device), Driver: Memif, Node: NoNode}, nil
 }
 
 func (d *decision) kernel(i Interface, link string) Device {

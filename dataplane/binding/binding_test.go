@@ -259,9 +259,17 @@ func TestMemoryThatIsSharedIsASocketOnWhichTheEngineWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Device{Interface: "ips-inside", Device: "net_memif_ips-inside,role=server,socket=/run/memif/ips-inside.sock,socket-abstract=no", Driver: Memif, Node: NoNode}
+	want := Device{Interface: "ips-inside", Device: "net_memif0,role=server,socket=/run/memif/ips-inside.sock,socket-abstract=no", Driver: Memif, Node: NoNode}
 	if p.Devices[0] != want {
 		t.Errorf("got %+v, want %+v", p.Devices[0], want)
+	}
+	long := Interface{Name: strings.Repeat("w", 63), Driver: Memif, Device: "/run/memif/" + strings.Repeat("w", 63) + ".sock"}
+	p, err = Make([]Interface{i, long}, 1, Grant{CPUs: []int{3}, Sys: fstest.MapFS{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _, _ := strings.Cut(p.Devices[1].Device, ","); name != "net_memif1" || p.Devices[1].Interface != long.Name {
+		t.Errorf("a wire with a long name is %+v, want a device whose name DPDK takes (63 characters) and no other has", p.Devices[1])
 	}
 	for _, device := range []string{"", "wire1", "/run/a,id=3"} {
 		i.Device = device
