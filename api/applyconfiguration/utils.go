@@ -24,6 +24,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BlackboxApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBehavior"):
 		return &apiv1alpha1.BlackboxBehaviorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBypass"):
+		return &apiv1alpha1.BlackboxBypassApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxContainer"):
 		return &apiv1alpha1.BlackboxContainerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxEnv"):

@@ -7,9 +7,10 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap).
 // With an image, Sinter runs it; without, someone else does.
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
+// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="bypass needs a function that writes nothing, as what it writes would be missing in packets that go past it: leave bypass out, or behavior.writes"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
 // +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
-// +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior)",message="whenDown and behavior are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
+// +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass)",message="whenDown, behavior and bypass are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
@@ -37,7 +38,34 @@ type Blackbox struct {
 	// +optional
 	WhenDown BlackboxWhenDown `json:"whenDown,omitempty"`
 
+	// Bypass has flows go past the function once it has let enough of their packets through. Not for a function that writes header fields.
+	// +optional
+	Bypass *BlackboxBypass `json:"bypass,omitempty"`
+
 	BlackboxContainer `json:",inline"`
+}
+
+// BlackboxBypass says when flows go past a blackbox. A packet counts when the function gives it back and it leaves the chain, so a flow of which the function
+// drops everything never goes past. A SYN begins the count of its TCP connection again. Fragments, and ICMP but for queries and their replies, always
+// go through.
+type BlackboxBypass struct {
+	// AfterPackets is how many packets of a flow, in both directions together, the function lets through before the flow goes past it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	AfterPackets int32 `json:"afterPackets,omitempty"`
+
+	// MaxFlows is the maximum number of flows that are counted or go past at the same time. All packets of others go through the function.
+	// +optional
+	// +kubebuilder:default=1000000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	MaxFlows int32 `json:"maxFlows,omitempty"`
+
+	// Timeouts after which an idle flow is forgotten. Its next packets go through the function.
+	// +optional
+	// +kubebuilder:default={}
+	Timeouts ConnectionTimeouts `json:"timeouts,omitempty,omitzero"`
 }
 
 // BlackboxContainer is a function that Sinter runs: a container beside each engine of the chain, in the same pod. Its network devices have the names of the

@@ -103,6 +103,7 @@ func (r *run) answerWith(n *graph.Node, p, a *pass.Packet, otherwise string) {
 	}
 	r.Note("answered with %s", answerText(a.IP))
 	r.Step(n, 0, a)
+	r.Left()
 	r.Walk(a, n.Out[0])
 }
 

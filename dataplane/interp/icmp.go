@@ -74,5 +74,6 @@ func (r *run) answer(n *graph.Node, p, e *pass.Packet, to graph.Edge) {
 	}
 	r.Note("answered with ICMP type %d code %d", e.IP[20], e.IP[21])
 	r.Step(n, 0, e)
+	r.Left()
 	r.Walk(e, to)
 }

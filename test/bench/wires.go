@@ -35,6 +35,14 @@ func silent(name string) v1alpha1.Function {
 	return f
 }
 
+// passing is one that flows go past after their first packet.
+func passing(name string) v1alpha1.Function {
+	f := blackbox(name)
+	t := v1alpha1.ConnectionTimeouts{TCP: "2h4m", TCPTransitory: "4m", TCPClosing: "1s", UDP: "5m", ICMP: "60s"}
+	f.Blackbox.Bypass = &v1alpha1.BlackboxBypass{AfterPackets: 1, MaxFlows: 1_000_000, Timeouts: t}
+	return f
+}
+
 // wires are the interfaces by which packets leave for functions that someone else runs, and come back.
 func wires(fns functions) []v1alpha1.Interface {
 	var out []v1alpha1.Interface
@@ -47,7 +55,7 @@ func wires(fns functions) []v1alpha1.Interface {
 }
 
 // wireRows are chains with state and without, of few flows and of many, with one next hop before the wire and with many, with wires in a row, and
-// with functions that are down.
+// with functions that are down, or that flows go past.
 func wireRows(data string) []wireRow {
 	const set = "acl1_713"
 	fw, ips := firewall("fw", rulesFile(data, set)), blackbox("ips")
@@ -62,6 +70,8 @@ func wireRows(data string) []wireRow {
 		{"acl1-713-ips-dpi-router-64k", functions{fw, ips, blackbox("dpi"), router("rt")}, accepted(data, set, 64_000)},
 		{"firewall-down-napt-10k", functions{statefulFirewall("fw"), silent("ips"), nat(10_000)}, mixed(10_000, frameSize)},
 		{"acl1-713-down-router-64k", functions{fw, silent("ips"), router("rt")}, accepted(data, set, 64_000)},
+		{"firewall-past-napt-10k", functions{statefulFirewall("fw"), passing("ips"), nat(10_000)}, mixed(10_000, frameSize)},
+		{"acl1-713-past-router-64k", functions{fw, passing("ips"), router("rt")}, accepted(data, set, 64_000)},
 	}
 }
 
@@ -131,6 +141,7 @@ and to go on where the chain was left. What a device and the function cost comes
 - *acl1-713-ips-router*: without state, a firewall of 713 rules before it, a router behind it; *ips-dpi*: two functions in a row.
 - *router-16-hops-ips*: a router of 3,000 routes before it, whose 16 next hops are noted in the frame.
 - *down*: the function is down, and ` + "`whenDown: Open`" + ` leads packets past it. Each wire is what that costs.
+- *past*: flows go past the function after their first packet, and all have had it. Each wire is what it costs to know that of a flow.
 
 Measured on %s.
 

@@ -70,6 +70,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: behavior
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
+    - name: bypass
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBypass
     - name: capabilities
       type:
         list:
@@ -128,6 +131,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HeaderField
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBypass
+  map:
+    fields:
+    - name: afterPackets
+      type:
+        scalar: numeric
+    - name: maxFlows
+      type:
+        scalar: numeric
+      default: 1000000
+    - name: timeouts
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionTimeouts
+      default: {}
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxCapability
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxEnv

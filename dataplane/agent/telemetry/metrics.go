@@ -335,6 +335,8 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 		return "to"
 	case *programpb.Leg_Tap:
 		return "copied"
+	case *programpb.Leg_Bypass:
+		return "past or through"
 	default:
 		return ""
 	}

@@ -64,7 +64,7 @@ const char *sn_followed_misfit(const struct sn_state *state, const struct sn_sta
 	const struct sn_session *s = session_of(e);
 
 	if ((s->outside_addr != s->inside_addr && !(s->seen & SN_SEEN_CHECKED)) ||
-	    s->outside_port != s->inside_port)
+	    (s->outside_port != s->inside_port && !(s->seen & SN_SEEN_COUNTED)))
 		return "it is translated, which flows that are followed are not";
 	if (!sn_has_ports(s->proto) && (s->inside_port || s->remote_port))
 		return "its protocol has no ports, but it has";

@@ -23,6 +23,7 @@ enum sn_tcp_seen {
 	SN_SEEN_BY_ADDRESS = 8, /* not of TCP: whatever the remote port, such sessions are in one chain */
 	SN_SEEN_CHECKED = 16,	/* of a strict firewall: segments have to fit the connection's windows */
 	SN_SEEN_SAID = 32,	/* the side that did not begin has sent a segment of these */
+	SN_SEEN_COUNTED = 64,	/* its packets are counted, until so many have come: sn_session.remaining */
 };
 
 #define SN_SCALES_NONE 0xff
@@ -41,7 +42,10 @@ struct sn_session {
 	};
 	uint32_t remote_addr;
 	uint16_t inside_port; /* or ICMP identifier */
-	uint16_t outside_port;
+	union {
+		uint16_t outside_port;
+		uint16_t remaining; /* SN_SEEN_COUNTED, of which nothing is translated: packets to come */
+	};
 	uint16_t remote_port;
 	uint8_t proto;
 	uint8_t seen; /* enum sn_tcp_seen */
@@ -61,11 +65,27 @@ _Static_assert(sizeof(struct sn_session) == sizeof(struct sn_entry_line), "a ses
 
 /* Whether addresses, ports and protocol of a session are those of a decision that was made about it, when it
  * had the owner and the generation: it is still there, used by itself, and has them (one that is checked has
- * an edge instead of an address). */
+ * an edge instead of an address, and one that is counted a number instead of a port). */
 static inline bool sn_session_tells(const struct sn_session *s, uint32_t owner, uint32_t generation)
 {
 	return s->entry.live && s->entry.generation == generation && s->entry.owner == owner &&
-	       !sn_entry_bundled(&s->entry) && !(s->seen & SN_SEEN_CHECKED);
+	       !sn_entry_bundled(&s->entry) && !(s->seen & (SN_SEEN_CHECKED | SN_SEEN_COUNTED));
+}
+
+/* A session that translates nothing has its packets counted, until so many have come; 1 at least. */
+static inline void sn_session_count(struct sn_session *s, uint16_t packets)
+{
+	s->seen |= SN_SEEN_COUNTED;
+	s->remaining = packets;
+}
+
+/* One more has come. */
+static inline void sn_session_count_down(struct sn_session *s)
+{
+	if (!(s->seen & SN_SEEN_COUNTED) || --s->remaining > 0)
+		return;
+	s->seen &= (uint8_t)~SN_SEEN_COUNTED;
+	s->outside_port = s->inside_port;
 }
 
 struct sn_flow {

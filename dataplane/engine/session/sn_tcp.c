@@ -134,7 +134,7 @@ bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e
 {
 	const struct sn_session *l = (const struct sn_session *)leader, *s = (const struct sn_session *)e;
 
-	if (l->proto != s->proto || ((l->seen | s->seen) & SN_SEEN_CHECKED))
+	if (l->proto != s->proto || ((l->seen | s->seen) & (SN_SEEN_CHECKED | SN_SEEN_COUNTED)))
 		return false;
 	if (l->proto != SN_TCP)
 		return true;

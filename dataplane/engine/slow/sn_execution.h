@@ -34,6 +34,7 @@ struct sn_use {
 	uint8_t again;	   /* enum sn_again */
 	uint8_t checked;   /* of a flow that begins again: its segments are */
 	uint8_t held;	   /* the entry is as if used, until this is done */
+	uint8_t counts;	   /* the packet is one of those that the session counts */
 	uint16_t length;   /* that a TCP packet takes of the sequence numbers */
 	uint64_t last_use; /* of an entry that is held, before */
 };
@@ -95,7 +96,14 @@ struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_sessio
 struct sn_verdict sn_journal_note_instead(struct sn_execution *x, struct sn_session *s,
 					  const struct sn_pkt *p, bool is_return);
 
-/* Whether that was noted of an entry. */
+/* Notes the same of a session that counts the packet, if it leaves. */
+struct sn_verdict sn_journal_note_counted(struct sn_execution *x, struct sn_session *s,
+					  const struct sn_pkt *p, bool is_return, bool made);
+
+/* Whether some use of an entry was noted. */
+bool sn_journal_has(const struct sn_execution *x, const struct sn_session *s);
+
+/* Whether it was noted that an entry's flow begins again. */
 bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s);
 
 /* The packet leaves or is answered: all state on its way, up to here, is used. */

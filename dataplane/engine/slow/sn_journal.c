@@ -72,6 +72,24 @@ struct sn_verdict sn_journal_note_instead(struct sn_execution *x, struct sn_sess
 	return v;
 }
 
+struct sn_verdict sn_journal_note_counted(struct sn_execution *x, struct sn_session *s,
+					  const struct sn_pkt *p, bool is_return, bool made)
+{
+	struct sn_verdict v = sn_journal_note(x, s, p, is_return, made);
+
+	if (v.kind == SN_VERDICT_PASS)
+		x->uses[x->n_uses - 1].counts = true;
+	return v;
+}
+
+bool sn_journal_has(const struct sn_execution *x, const struct sn_session *s)
+{
+	for (uint32_t i = 0; i < x->n_uses; i++)
+		if (x->uses[i].entry == &s->entry)
+			return true;
+	return false;
+}
+
 bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s)
 {
 	for (uint32_t i = 0; i < x->n_uses; i++)
@@ -164,6 +182,8 @@ static void commit_use(const struct sn_execution *x, const struct sn_use *u)
 		sn_entry_replace(x->partition, u->entry);
 	if (unlikely(s->seen & SN_SEEN_CHECKED) && u->tcp)
 		sn_window_move(s, u->tcp, u->length, u->is_return);
+	if (unlikely(u->counts))
+		sn_session_count_down(s);
 	sn_session_use(x->state, s, u->tcp, u->is_return, x->now);
 }
 

@@ -18,6 +18,7 @@ type Run struct {
 	Choose Chooser
 	counts []counted
 	undo   []change
+	due    []func()
 	why    string // note of the element at work
 
 	// Against says that the run follows an engine's (Follow).
@@ -52,6 +53,18 @@ func (r *Run) Undoable(f func()) { r.undo = append(r.undo, change{back: f}) }
 // Lasting is for a change that stays when the packet is dropped.
 func (r *Run) Lasting(f func()) { r.undo = append(r.undo, change{f, true}) }
 
+// Leaving is for a change that the packet makes when it leaves or is answered, itself or a copy of it. What it meets until then does not see it.
+func (r *Run) Leaving(f func()) { r.due = append(r.due, f) }
+
+// Left makes the changes that wait for a packet to leave or to be answered: it does so now.
+func (r *Run) Left() {
+	due := r.due
+	r.due = nil
+	for _, f := range due {
+		f()
+	}
+}
+
 // rollback takes back the changes of state that the packets made since the mark, which are dropped.
 func (r *Run) rollback(mark int) {
 	var stay []change
@@ -71,7 +84,7 @@ func (r *Run) Abandon() {
 	for _, c := range slices.Backward(r.undo) {
 		c.back()
 	}
-	r.undo = nil
+	r.undo, r.due = nil, nil
 }
 
 // Accept makes the run count.
@@ -113,9 +126,12 @@ func (r *Run) Step(n *graph.Node, port int, p *Packet) {
 // Walk passes a packet through the chain from an input port on. It tells
 // whether some copy left or was answered; if none, state is as before.
 func (r *Run) Walk(p *Packet, at graph.Edge) (left bool) {
-	mark := len(r.undo)
-	if left = r.way(p, at); !left {
+	mark, due := len(r.undo), len(r.due)
+	if left = r.way(p, at); left {
+		r.Left()
+	} else {
 		r.rollback(mark)
+		r.due = r.due[:min(due, len(r.due))]
 	}
 	return left
 }

@@ -1276,6 +1276,7 @@ type Leg struct {
 	//	*Leg_Track
 	//	*Leg_Stop
 	//	*Leg_Tap
+	//	*Leg_Bypass
 	Outcome       isLeg_Outcome `protobuf_oneof:"outcome"`
 	Counters      []uint32      `protobuf:"varint,7,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1398,6 +1399,15 @@ func (x *Leg) GetTap() *Tap {
 	return nil
 }
 
+func (x *Leg) GetBypass() *Bypass {
+	if x != nil {
+		if x, ok := x.Outcome.(*Leg_Bypass); ok {
+			return x.Bypass
+		}
+	}
+	return nil
+}
+
 func (x *Leg) GetCounters() []uint32 {
 	if x != nil {
 		return x.Counters
@@ -1442,6 +1452,10 @@ type Leg_Tap struct {
 	Tap *Tap `protobuf:"bytes,62,opt,name=tap,proto3,oneof"` // the packet leaves for a function outside of the program, and does not come back
 }
 
+type Leg_Bypass struct {
+	Bypass *Bypass `protobuf:"bytes,63,opt,name=bypass,proto3,oneof"` // the packet goes through a function or past it, as its flow says
+}
+
 func (*Leg_Output) isLeg_Outcome() {}
 
 func (*Leg_Drop) isLeg_Outcome() {}
@@ -1457,6 +1471,8 @@ func (*Leg_Track) isLeg_Outcome() {}
 func (*Leg_Stop) isLeg_Outcome() {}
 
 func (*Leg_Tap) isLeg_Outcome() {}
+
+func (*Leg_Bypass) isLeg_Outcome() {}
 
 type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1557,6 +1573,7 @@ type Op struct {
 	//	*Op_TranslateError
 	//	*Op_Inspect
 	//	*Op_Connect
+	//	*Op_Passed
 	//	*Op_Observe
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
@@ -1717,6 +1734,15 @@ func (x *Op) GetConnect() *Connect {
 	return nil
 }
 
+func (x *Op) GetPassed() *Passed {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Passed); ok {
+			return x.Passed
+		}
+	}
+	return nil
+}
+
 func (x *Op) GetObserve() uint32 {
 	if x != nil {
 		if x, ok := x.Op.(*Op_Observe); ok {
@@ -1782,6 +1808,10 @@ type Op_Connect struct {
 	Connect *Connect `protobuf:"bytes,65,opt,name=connect,proto3,oneof"` // finds or makes the connection of a host
 }
 
+type Op_Passed struct {
+	Passed *Passed `protobuf:"bytes,66,opt,name=passed,proto3,oneof"` // counts a packet that a function has let through for its flow
+}
+
 type Op_Observe struct {
 	Observe uint32 `protobuf:"varint,62,opt,name=observe,proto3,oneof"` // observation: the packet is counted as it is here
 }
@@ -1811,6 +1841,8 @@ func (*Op_TranslateError) isOp_Op() {}
 func (*Op_Inspect) isOp_Op() {}
 
 func (*Op_Connect) isOp_Op() {}
+
+func (*Op_Passed) isOp_Op() {}
 
 func (*Op_Observe) isOp_Op() {}
 
@@ -1955,7 +1987,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\n" +
 	"stop.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
@@ -2037,7 +2069,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x1a\n" +
 	"\x06ranges\x18\x02 \x03(\rB\x02\x10\x01R\x06ranges\"3\n" +
 	"\x05Class\x12*\n" +
-	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\x90\x03\n" +
+	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xc5\x03\n" +
 	"\x03Leg\x12'\n" +
 	"\x03ops\x18\x01 \x03(\v2\x15.sinter.program.v1.OpR\x03ops\x12\x18\n" +
 	"\x06output\x18\x02 \x01(\rH\x00R\x06output\x12-\n" +
@@ -2047,13 +2079,14 @@ const file_program_proto_rawDesc = "" +
 	"\fstate_return\x18\x06 \x01(\rH\x00R\vstateReturn\x120\n" +
 	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12-\n" +
 	"\x04stop\x18= \x01(\v2\x17.sinter.program.v1.StopH\x00R\x04stop\x12*\n" +
-	"\x03tap\x18> \x01(\v2\x16.sinter.program.v1.TapH\x00R\x03tap\x12\x1e\n" +
+	"\x03tap\x18> \x01(\v2\x16.sinter.program.v1.TapH\x00R\x03tap\x123\n" +
+	"\x06bypass\x18? \x01(\v2\x19.sinter.program.v1.BypassH\x00R\x06bypass\x12\x1e\n" +
 	"\bcounters\x18\a \x03(\rB\x02\x10\x01R\bcountersB\t\n" +
 	"\aoutcome\"c\n" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xc8\x04\n" +
+	"\x06reason\"\xfd\x04\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -2067,7 +2100,8 @@ const file_program_proto_rawDesc = "" +
 	"\x03add\x184 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03add\x12L\n" +
 	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateError\x126\n" +
 	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspect\x126\n" +
-	"\aconnect\x18A \x01(\v2\x1a.sinter.program.v1.ConnectH\x00R\aconnect\x12\x1a\n" +
+	"\aconnect\x18A \x01(\v2\x1a.sinter.program.v1.ConnectH\x00R\aconnect\x123\n" +
+	"\x06passed\x18B \x01(\v2\x19.sinter.program.v1.PassedH\x00R\x06passed\x12\x1a\n" +
 	"\aobserve\x18> \x01(\rH\x00R\aobserveB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
@@ -2193,10 +2227,12 @@ var file_program_proto_goTypes = []any{
 	(*Track)(nil),            // 24: sinter.program.v1.Track
 	(*Stop)(nil),             // 25: sinter.program.v1.Stop
 	(*Tap)(nil),              // 26: sinter.program.v1.Tap
-	(*Admit)(nil),            // 27: sinter.program.v1.Admit
-	(*TranslateError)(nil),   // 28: sinter.program.v1.TranslateError
-	(*Inspect)(nil),          // 29: sinter.program.v1.Inspect
-	(*Connect)(nil),          // 30: sinter.program.v1.Connect
+	(*Bypass)(nil),           // 27: sinter.program.v1.Bypass
+	(*Admit)(nil),            // 28: sinter.program.v1.Admit
+	(*TranslateError)(nil),   // 29: sinter.program.v1.TranslateError
+	(*Inspect)(nil),          // 30: sinter.program.v1.Inspect
+	(*Connect)(nil),          // 31: sinter.program.v1.Connect
+	(*Passed)(nil),           // 32: sinter.program.v1.Passed
 }
 var file_program_proto_depIdxs = []int32{
 	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -2224,20 +2260,22 @@ var file_program_proto_depIdxs = []int32{
 	24, // 22: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
 	25, // 23: sinter.program.v1.Leg.stop:type_name -> sinter.program.v1.Stop
 	26, // 24: sinter.program.v1.Leg.tap:type_name -> sinter.program.v1.Tap
-	1,  // 25: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	18, // 26: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	27, // 27: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	18, // 28: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	28, // 29: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	29, // 30: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	30, // 31: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
-	0,  // 32: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 33: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	27, // 25: sinter.program.v1.Leg.bypass:type_name -> sinter.program.v1.Bypass
+	1,  // 26: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	18, // 27: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	28, // 28: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	18, // 29: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	29, // 30: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	30, // 31: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	31, // 32: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
+	32, // 33: sinter.program.v1.Op.passed:type_name -> sinter.program.v1.Passed
+	0,  // 34: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	3,  // 35: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -2245,6 +2283,7 @@ func file_program_proto_init() {
 	if File_program_proto != nil {
 		return
 	}
+	file_bypass_proto_init()
 	file_connlimit_proto_init()
 	file_inspect_proto_init()
 	file_monitor_proto_init()
@@ -2262,6 +2301,7 @@ func file_program_proto_init() {
 		(*Leg_Track)(nil),
 		(*Leg_Stop)(nil),
 		(*Leg_Tap)(nil),
+		(*Leg_Bypass)(nil),
 	}
 	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
@@ -2281,6 +2321,7 @@ func file_program_proto_init() {
 		(*Op_TranslateError)(nil),
 		(*Op_Inspect)(nil),
 		(*Op_Connect)(nil),
+		(*Op_Passed)(nil),
 		(*Op_Observe)(nil),
 	}
 	type x struct{}

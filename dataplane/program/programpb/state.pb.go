@@ -91,6 +91,7 @@ type StateTable struct {
 	Tracking        *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                      // its entries are flows that firewalls follow
 	Inspector       *Inspector             `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"`                                    // its entries are directions of TCP connections
 	ConnectionLimit *ConnectionLimit       `protobuf:"bytes,65,opt,name=connection_limit,json=connectionLimit,proto3" json:"connection_limit,omitempty"` // its entries are connections of hosts
+	Passing         *Passing               `protobuf:"bytes,66,opt,name=passing,proto3" json:"passing,omitempty"`                                        // its entries are flows of which a function has let packets through
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -226,6 +227,13 @@ func (x *StateTable) GetInspector() *Inspector {
 func (x *StateTable) GetConnectionLimit() *ConnectionLimit {
 	if x != nil {
 		return x.ConnectionLimit
+	}
+	return nil
+}
+
+func (x *StateTable) GetPassing() *Passing {
+	if x != nil {
+		return x.Passing
 	}
 	return nil
 }
@@ -514,10 +522,11 @@ type Session struct {
 	RemotePort     uint32                 `protobuf:"varint,8,opt,name=remote_port,json=remotePort,proto3" json:"remote_port,omitempty"`
 	IdleMs         uint64                 `protobuf:"varint,9,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
 	Shard          uint32                 `protobuf:"varint,10,opt,name=shard,proto3" json:"shard,omitempty"`
-	State          string                 `protobuf:"bytes,60,opt,name=state,proto3" json:"state,omitempty"`                                 // of a flow that firewalls follow: opening, established or closing (TCP), else open
-	FromOutside    bool                   `protobuf:"varint,61,opt,name=from_outside,json=fromOutside,proto3" json:"from_outside,omitempty"` // of such a flow: its first packet came from the firewall's outside
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	State          string                 `protobuf:"bytes,60,opt,name=state,proto3" json:"state,omitempty"` // of a flow that firewalls follow: opening, established or closing (TCP), else open; of one that may go past a function:
+	// through or past
+	FromOutside   bool `protobuf:"varint,61,opt,name=from_outside,json=fromOutside,proto3" json:"from_outside,omitempty"` // of such a flow: its first packet came from the firewall's outside
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
@@ -638,7 +647,7 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xc9\x05\n" +
+	"\vstate.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xff\x05\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -657,7 +666,8 @@ const file_state_proto_rawDesc = "" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\x12:\n" +
 	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\x12M\n" +
-	"\x10connection_limit\x18A \x01(\v2\".sinter.program.v1.ConnectionLimitR\x0fconnectionLimit\"8\n" +
+	"\x10connection_limit\x18A \x01(\v2\".sinter.program.v1.ConnectionLimitR\x0fconnectionLimit\x124\n" +
+	"\apassing\x18B \x01(\v2\x1a.sinter.program.v1.PassingR\apassing\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\x99\x02\n" +
@@ -731,8 +741,9 @@ var file_state_proto_goTypes = []any{
 	(*Tracking)(nil),        // 9: sinter.program.v1.Tracking
 	(*Inspector)(nil),       // 10: sinter.program.v1.Inspector
 	(*ConnectionLimit)(nil), // 11: sinter.program.v1.ConnectionLimit
-	(*MeterStats)(nil),      // 12: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),    // 13: sinter.program.v1.InspectStats
+	(*Passing)(nil),         // 12: sinter.program.v1.Passing
+	(*MeterStats)(nil),      // 13: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),    // 14: sinter.program.v1.InspectStats
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
@@ -744,13 +755,14 @@ var file_state_proto_depIdxs = []int32{
 	9,  // 6: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
 	10, // 7: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
 	11, // 8: sinter.program.v1.StateTable.connection_limit:type_name -> sinter.program.v1.ConnectionLimit
-	12, // 9: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	13, // 10: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 9: sinter.program.v1.StateTable.passing:type_name -> sinter.program.v1.Passing
+	13, // 10: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	14, // 11: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -759,6 +771,7 @@ func file_state_proto_init() {
 		return
 	}
 	file_balancer_proto_init()
+	file_bypass_proto_init()
 	file_connlimit_proto_init()
 	file_inspect_proto_init()
 	file_meter_proto_init()

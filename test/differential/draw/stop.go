@@ -3,6 +3,7 @@ package draw
 import (
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -24,11 +25,41 @@ func drawStop(d *Drawer) (left, right Side) {
 	}
 	s.WhenDown = fates[d.int("when down", 0, len(fates)-1)]
 	n := d.Add(name, "stop", s)
+	// Packets that go past an open one that is down come in again behind their burst: how many of a flow are judged before that is up to the engine.
+	if len(s.Changes) == 0 && s.WhenDown != element.StopOpen && d.one("bypass", 2) {
+		return d.bypass(name, n)
+	}
 	face := func(side int) Side {
 		return Side{In: graph.Edge{To: n, Port: side}, Outs: []graph.Edge{{To: n, Port: side}}}
 	}
 	return face(element.StopInside), face(element.StopOutside)
 }
+
+// bypass has flows go past a stop of which it has let a few packets through.
+func (d *Drawer) bypass(name string, stop int) (left, right Side) {
+	p := element.Passing{Table: name + "/flows", Timeouts: d.timeouts(), Max: ManyFlows, Packets: d.packetsToPass()}
+	p.Timeouts.TCPClosing = []time.Duration{Timeouts.ICMP, Timeouts.UDP, Timeouts.TCPTransitory}[d.int("closing", 0, 2)]
+	var sides [element.StopSides]Side
+	for from, way := range []string{"forth", "back"} {
+		before := d.Add(name, "bypass-"+way, element.Bypass{Passing: p, FromOutside: from == element.StopOutside})
+		past := d.Add(name, AfterPackets+"-"+way, element.Counter{})
+		passed := d.Add(name, "passed-"+way, element.Passed{Passing: p, FromOutside: from == element.StopOutside})
+		d.connect(graph.Edge{To: before, Port: element.BypassThrough}, graph.Edge{To: stop, Port: from})
+		d.Wire(before, element.BypassPast, past)
+		d.Wire(stop, 1-from, passed)
+		sides[from].In = graph.Edge{To: before}
+		sides[1-from].Outs = []graph.Edge{{To: passed}, {To: past}}
+	}
+	return sides[element.StopInside], sides[element.StopOutside]
+}
+
+// AfterPackets begins the names of the counters of packets that go past a stop, as it has let enough of their flows through.
+const AfterPackets = "after-packets"
+
+// PacketsToPass are how many packets of a flow stops have to let through, each of which is drawn as often.
+var PacketsToPass = []int{1, 2, 3, 5}
+
+func (d *Drawer) packetsToPass() int { return PacketsToPass[d.int("packets", 0, len(PacketsToPass)-1)] }
 
 // drawTap draws a function outside of the chain that gets copies of one direction or of both.
 func drawTap(d *Drawer) (left, right Side) {

@@ -40,6 +40,7 @@ func (m *Model) output(s *Shot, iface int) (left bool) {
 			m.drop("icmp-suppressed")
 			return true
 		}
+		m.leaves()
 		m.drop("too-big-answered")
 		if martian(e) {
 			m.drop("martian")

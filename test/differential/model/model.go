@@ -26,6 +26,8 @@ type Model struct {
 	follows map[known]*followed
 	// contacts are connections that limiters count.
 	contacts map[contact]*followed
+	// passages are flows of which functions outside of the program have let packets through.
+	passages map[known]*passage
 	// streams are the TCP streams that inspectors know.
 	streams map[streamEnds]*begun
 	// expressions are those of inspectors, as Go matches them.
@@ -41,6 +43,7 @@ type Model struct {
 	// Down tells of the stop behind an interface whether it is down; nil: none is.
 	Down func(out int) bool
 	undo []func() // takes back what was done to state
+	due  []func() // is done to it when the packet leaves or is answered
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding
@@ -74,7 +77,7 @@ type Shot struct {
 
 // New is a model of a program without state. Interfaces have these links.
 func New(p *programpb.Program, links []graph.Interface) *Model {
-	m := &Model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, contacts: map[contact]*followed{}, ends: map[*programpb.Leg][]program.End{}}
+	m := &Model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, contacts: map[contact]*followed{}, passages: map[known]*passage{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}, used: map[endpoint]*binding{}})
 	}
@@ -101,7 +104,7 @@ func (m *Model) Process(now time.Duration, iface int, frame []byte) interp.Resul
 }
 
 func (m *Model) arrive(iface int, frame []byte) {
-	m.undo, m.returned = nil, nil
+	m.undo, m.due, m.returned = nil, nil, nil
 	v, _ := packets.Parse(frame)
 	s, first := &Shot{Entry: iface}, m.p.GetInterfaces()[iface].GetSegment()
 	if o, ok := m.cameBack(iface, frame); ok {
@@ -137,17 +140,27 @@ func (m *Model) segment(s *Shot, n uint32) (left bool) {
 	for _, l := range seg.GetClasses()[s.Class(table)].GetLegs() {
 		c := *s
 		c.IP = bytes.Clone(s.IP)
-		mark := len(m.undo)
+		mark, due := len(m.undo), len(m.due)
 		m.visits = append(m.visits, visit{segment: int(n), leg: l, seen: s})
 		if m.leg(&c, l) {
 			left = true
+			m.leaves()
 		} else {
+			m.due = m.due[:min(due, len(m.due))]
 			for ; len(m.undo) > mark; m.undo = m.undo[:len(m.undo)-1] {
 				m.undo[len(m.undo)-1]()
 			}
 		}
 	}
 	return left
+}
+
+// leaves does what is done to state when a packet leaves or is answered: it does so now.
+func (m *Model) leaves() {
+	for _, f := range m.due {
+		f()
+	}
+	m.due = nil
 }
 
 // Class is the class of the first box that holds the packet.
@@ -301,6 +314,7 @@ func (m *Model) leg(s *Shot, l *programpb.Leg) (left bool) {
 		}
 		return m.drop(ReasonName(o.Drop.GetBuiltin()))
 	case *programpb.Leg_Generator:
+		m.leaves()
 		m.generate(s, m.p.GetGenerators()[o.Generator])
 		return true
 	case *programpb.Leg_Segment:
@@ -309,6 +323,8 @@ func (m *Model) leg(s *Shot, l *programpb.Leg) (left bool) {
 		return m.back(s, o.StateReturn)
 	case *programpb.Leg_Track:
 		return m.track(s, o.Track)
+	case *programpb.Leg_Bypass:
+		return m.bypass(s, o.Bypass)
 	case *programpb.Leg_Stop:
 		return m.stop(s, o.Stop)
 	case *programpb.Leg_Tap:
@@ -344,6 +360,8 @@ func (m *Model) op(s *Shot, o *programpb.Op) (reason string) {
 		return m.admit(s, op.Admit)
 	case *programpb.Op_Connect:
 		return m.connect(s, op.Connect)
+	case *programpb.Op_Passed:
+		m.passed(s, op.Passed)
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	firewall "github.com/sinter-nfv/sinter/dataplane/module/firewall/oracle"
 	inspect "github.com/sinter-nfv/sinter/dataplane/module/inspect/oracle"
 	limiter "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
+	stop "github.com/sinter-nfv/sinter/dataplane/module/stop/oracle"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/differential/model"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -111,7 +112,7 @@ func (r *Rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	spare := map[key]int{}
 	last := map[string]bool{}
-	flows, connections := firewall.FlowsOf(r.Oracle.Chain, now), connlimit.ConnectionsOf(r.Oracle.Chain, now)
+	flows, connections, passing := firewall.FlowsOf(r.Oracle.Chain, now), connlimit.ConnectionsOf(r.Oracle.Chain, now), stop.FlowsOf(r.Oracle.Chain, now)
 	for i, t := range r.Result.Program.GetTables() {
 		if t.GetMeter() != nil || t.GetInspector() != nil {
 			continue
@@ -126,6 +127,9 @@ func (r *Rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 			continue
 		case t.GetConnectionLimit() != nil:
 			diff = append(diff, compareConnections(connections, t.GetName(), sessions)...)
+			continue
+		case t.GetPassing() != nil:
+			diff = append(diff, comparePassing(passing, t.GetName(), sessions)...)
 			continue
 		}
 		last[t.GetName()] = true

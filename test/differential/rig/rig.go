@@ -132,6 +132,10 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 			if e.Max < draw.ManyFlows {
 				r.Workers = 1 // as above
 			}
+		case element.Bypass:
+			if e.Max < draw.ManyFlows {
+				r.Workers = 1 // as above
+			}
 		case element.Stop:
 			r.addStop(n.Name, e)
 			r.watched.add(n.Name, e)

@@ -271,7 +271,32 @@ func (s *Swapper) revise() *graph.Graph {
 	if all && s.IntN(2) == 0 {
 		s.reviseForwards(g.Nodes)
 	}
+	if all && s.IntN(2) == 0 {
+		s.revisePassing(g.Nodes)
+	}
 	return &g
+}
+
+// revisePassing has stops let another number of packets through until flows go past them.
+func (s *Swapper) revisePassing(nodes []graph.Node) {
+	packets := map[string]int{}
+	revised := func(p element.Passing) element.Passing {
+		if packets[p.Table] == 0 {
+			packets[p.Table] = draw.PacketsToPass[s.IntN(len(draw.PacketsToPass))]
+		}
+		p.Packets = packets[p.Table]
+		return p
+	}
+	for i := range nodes {
+		switch e := nodes[i].Element.(type) {
+		case element.Bypass:
+			e.Passing = revised(e.Passing)
+			nodes[i].Element = e
+		case element.Passed:
+			e.Passing = revised(e.Passing)
+			nodes[i].Element = e
+		}
+	}
 }
 
 // reviseForwards leads ports that are forwarded to other ports of their hosts. Elements that have one table in common go on to do so.

@@ -27,7 +27,9 @@ type BlackboxApplyConfiguration struct {
 	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
 	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
 	// packets leave for it, whatever becomes of them.
-	WhenDown                            *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
+	WhenDown *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
+	// Bypass has flows go past the function once it has let enough of their packets through. Not for a function that writes header fields.
+	Bypass                              *BlackboxBypassApplyConfiguration `json:"bypass,omitempty"`
 	BlackboxContainerApplyConfiguration `json:""`
 }
 
@@ -74,6 +76,14 @@ func (b *BlackboxApplyConfiguration) WithBehavior(value *BlackboxBehaviorApplyCo
 // If called multiple times, the WhenDown field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithWhenDown(value apiv1alpha1.BlackboxWhenDown) *BlackboxApplyConfiguration {
 	b.WhenDown = &value
+	return b
+}
+
+// WithBypass sets the Bypass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Bypass field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithBypass(value *BlackboxBypassApplyConfiguration) *BlackboxApplyConfiguration {
+	b.Bypass = value
 	return b
 }
 

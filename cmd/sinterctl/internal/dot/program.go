@@ -176,7 +176,7 @@ func outcome(p *programpb.Program, segment int, g describe.Group, row int) strin
 		switch l.GetOutcome().(type) {
 		case *programpb.Leg_Generator:
 			fill = makePaint.fill
-		case *programpb.Leg_StateReturn, *programpb.Leg_Track:
+		case *programpb.Leg_StateReturn, *programpb.Leg_Track, *programpb.Leg_Bypass:
 			fill = statePaint.fill
 		case *programpb.Leg_Segment:
 			fill = readPaint.fill
@@ -204,20 +204,27 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 	case *programpb.Leg_StateReturn:
 		d.line(`    s%d:r%d -> t%d [color=%q]`, segment, row, o.StateReturn, statePaint.line)
 	case *programpb.Leg_Track:
-		d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`, segment, row, o.Track.GetTable(), statePaint.line)
-		seen := map[uint32]bool{}
-		for _, to := range program.LeadsTo(l) {
-			if !seen[to] {
-				d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, to, readPaint.line)
-			}
-			seen[to] = true
-		}
+		d.byFlow(segment, row, o.Track.GetTable(), l)
+	case *programpb.Leg_Bypass:
+		d.byFlow(segment, row, o.Bypass.GetTable(), l)
 	case *programpb.Leg_Stop:
 		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Stop.GetOut())
 		d.line(`    q_if%d -> s%d:head [color=%q]`, o.Stop.GetBack(), o.Stop.GetSegment(), readPaint.line)
 	case *programpb.Leg_Tap:
 		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Tap.GetOut())
 	case *programpb.Leg_Drop, *programpb.Leg_Generator:
+	}
+}
+
+// byFlow draws where a row's packets go as a table says of their flow.
+func (d *drawing) byFlow(segment, row int, table uint32, l *programpb.Leg) {
+	d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`, segment, row, table, statePaint.line)
+	seen := map[uint32]bool{}
+	for _, to := range program.LeadsTo(l) {
+		if !seen[to] {
+			d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, to, readPaint.line)
+		}
+		seen[to] = true
 	}
 }
 
@@ -238,6 +245,8 @@ func tableOf(p *programpb.Program, op *programpb.Op) (table uint32, asks, ok boo
 		return o.Connect.GetTable(), true, true
 	case *programpb.Op_Admit:
 		return o.Admit.GetTable(), false, true
+	case *programpb.Op_Passed:
+		return o.Passed.GetTable(), false, true
 	}
 	return 0, false, false
 }

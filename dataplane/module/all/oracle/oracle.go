@@ -10,4 +10,5 @@ import (
 	_ "github.com/sinter-nfv/sinter/dataplane/module/limiter/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/monitor/oracle"
 	_ "github.com/sinter-nfv/sinter/dataplane/module/napt/oracle"
+	_ "github.com/sinter-nfv/sinter/dataplane/module/stop/oracle"
 )

@@ -75,12 +75,18 @@ func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 	if e.WhenDown == element.StopOpen && len(e.Changes) > 0 {
 		b.Fail(f.Object, f.Path+".whenDown", string(k.spec.WhenDown), "what behavior.writes names would be missing in packets that pass it by; set Closed, or leave behavior.writes out")
 	}
+	past := k.bypass(b, f)
 	k.node = b.Add(f.Name, f.Name, e)
 	for side, name := range lower.TwoSides {
-		if b.Reached(f.Port(name)) {
-			f.Entry[name] = lower.Edge{To: k.node, Port: side}
-			b.Exit(k.node, 1-side, f, lower.Opposite(name))
+		if !b.Reached(f.Port(name)) {
+			continue
 		}
+		f.Entry[name] = lower.Edge{To: k.node, Port: side}
+		if past == nil {
+			b.Exit(k.node, 1-side, f, lower.Opposite(name))
+			continue
+		}
+		f.Entry[name] = past.around(b, f, k.node, side)
 	}
 }
 

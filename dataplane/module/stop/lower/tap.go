@@ -26,6 +26,9 @@ func (k *tap) Lower(b *lower.Builder, f *lower.Function) {
 	if k.spec.WhenDown != "" {
 		b.Fail(f.Object, f.Path+".whenDown", string(k.spec.WhenDown), "a Tap gets copies, so packets of the chain do not depend on it; leave it out")
 	}
+	if k.spec.Bypass != nil {
+		b.Fail(f.Object, f.Path+".bypass", "", "a Tap gets copies, so there is nothing to go past; leave it out")
+	}
 	ends := map[v1alpha1.Name]int{}
 	for _, side := range lower.TwoSides {
 		wire := k.spec.Inside

@@ -61,8 +61,8 @@ func TestWhatIsWrongWithATap(t *testing.T) {
 	const at = "spec.functions[0].blackbox"
 	for name, k := range map[string]struct{ interfaces, spec, want string }{
 		"no wire":                           {wire, "attachment: Tap", at + ".inside: "},
-		"it cannot be down":                 {wire, "attachment: Tap, inside: a, whenDown: Closed", "whenDown and behavior are not for attachment: Tap"},
-		"it does nothing to packets":        {wire, "attachment: Tap, inside: a, behavior: {writes: [TTL]}", "whenDown and behavior are not for attachment: Tap"},
+		"it cannot be down":                 {wire, "attachment: Tap, inside: a, whenDown: Closed", "whenDown, behavior and bypass are not for attachment: Tap"},
+		"it does nothing to packets":        {wire, "attachment: Tap, inside: a, behavior: {writes: [TTL]}", "whenDown, behavior and bypass are not for attachment: Tap"},
 		"an unknown wire":                   {wire, "attachment: Tap, inside: aa", at + `.inside: "aa": no interface of the chain with wire: true has this name; did you mean "a"?`},
 		"an unknown wire of the other side": {wire, "attachment: Tap, inside: a, outside: b", at + `.outside: "b": no interface`},
 		"one wire, said twice":              {wire, "attachment: Tap, inside: a, outside: a", at + `.outside: "a": the wire is a side of "ips" already; each side needs one of its own`},
