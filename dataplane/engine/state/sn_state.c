@@ -180,7 +180,10 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_pa
 
 	if (!state)
 		return NULL;
-	state->seed = state->key = seed ^ 0xa0761d6478bd642full;
+	/* The key tells shards and the seed buckets, often of the same words: one for both would have a shard
+	 * use a few of its buckets. */
+	state->key = seed ^ 0xa0761d6478bd642full;
+	state->seed = seed ^ 0xe7037ed1a0b428dbull;
 	state->carried.state = state;
 	state->partitioning = partitioning;
 	state->n_partitions = n_workers;

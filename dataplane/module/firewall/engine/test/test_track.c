@@ -211,6 +211,29 @@ static void one_port_of_a_host_has_many_flows(void **state)
 	}
 }
 
+/* The shard and the bucket of a flow are told by hashes of the same words. */
+static void flows_of_a_shard_are_spread_over_its_buckets(void **state)
+{
+	uint8_t flows[BUCKETS_0] = {0}; /* of a bucket of the first tier */
+	uint32_t n = 0, most = 0;
+	struct world w;
+
+	(void)state;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	for (uint32_t i = 0; n < BUCKETS_0 / 2; i++) {
+		struct sn_flow f = numbered(i, SN_UDP);
+		uint32_t bucket = followed_hash(w.state, 0, &f) & (BUCKETS_0 - 1);
+
+		if (sn_flow_both_shard(w.state, &f) != 0)
+			continue;
+		n++;
+		if (++flows[bucket] > most)
+			most = flows[bucket];
+	}
+	assert_in_range(most, 1, 8); /* by chance there is a bucket of 9 once in a million */
+	close_world(&w);
+}
+
 static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 {
 	struct sn_flow f = numbered(1, SN_TCP), back = reversed(f);
@@ -451,6 +474,7 @@ int main(void)
 		KIND_TESTS(openings_by_address),
 		cmocka_unit_test(both_directions_have_one_entry_and_one_shard),
 		cmocka_unit_test(one_port_of_a_host_has_many_flows),
+		cmocka_unit_test(flows_of_a_shard_are_spread_over_its_buckets),
 		cmocka_unit_test(a_flow_that_turns_is_found_and_forgotten_by_decisions),
 		cmocka_unit_test(a_report_says_from_which_side_a_flow_began),
 		cmocka_unit_test(a_flow_that_is_checked_travels),
