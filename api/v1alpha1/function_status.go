@@ -22,6 +22,12 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReturnedRate int64 `json:"returnedRate"`
 
+	// PastRate is the number of packets per second that go past it: of flows of which it has let enough packets through (bypass), and all of them while it is
+	// down and open.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PastRate int64 `json:"pastRate"`
+
 	// LatencyMedianMicroseconds is the time that packets take through it, by those that are checked. Absent: none came back.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

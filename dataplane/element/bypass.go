@@ -42,6 +42,9 @@ type Bypass struct {
 	FromOutside bool
 }
 
+// PastCounter counts packets that come in by a side of a function, and go past it.
+func PastCounter(function, side string) string { return function + "/past-" + side }
+
 // Kind implements Element.
 func (Bypass) Kind() string { return "bypass" }
 

@@ -897,6 +897,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: pastRate
+      type:
+        scalar: numeric
     - name: ready
       type:
         scalar: boolean

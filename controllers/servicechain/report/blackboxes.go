@@ -35,6 +35,7 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 	to.Ready = to.Ready && f.Ready
 	to.SentRate += f.SentRate
 	to.ReturnedRate += f.ReturnedRate
+	to.PastRate += f.PastRate
 	to.LatencyMedianMicroseconds = max(to.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
 	to.LatencyP99Microseconds = max(to.LatencyP99Microseconds, f.LatencyP99Microseconds)
 	for _, c := range f.Contradictions {
@@ -48,6 +49,7 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
 	f.SentRate = steady(said.SentRate, f.SentRate)
 	f.ReturnedRate = steady(said.ReturnedRate, f.ReturnedRate)
+	f.PastRate = steady(said.PastRate, f.PastRate)
 	f.LatencyMedianMicroseconds = within(2, said.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
 	f.LatencyP99Microseconds = within(2, said.LatencyP99Microseconds, f.LatencyP99Microseconds)
 }

@@ -15,17 +15,17 @@ func TestAFunctionIsWhatAllInstancesSee(t *testing.T) {
 	}
 	s := View{
 		Chain: &v1alpha1.ServiceChain{Status: v1alpha1.ServiceChainStatus{Functions: []v1alpha1.FunctionStatus{
-			{Name: "ips", SentRate: 3050, ReturnedRate: 100, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 100},
+			{Name: "ips", SentRate: 3050, ReturnedRate: 100, PastRate: 7010, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 100},
 		}}},
 		Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
 			with("a-0", v1alpha1.FunctionStatus{
-				Name: "ips", Ready: true, SentRate: 1000, ReturnedRate: 900, LatencyMedianMicroseconds: 30, LatencyP99Microseconds: 40,
+				Name: "ips", Ready: true, SentRate: 1000, ReturnedRate: 900, PastRate: 3000, LatencyMedianMicroseconds: 30, LatencyP99Microseconds: 40,
 				Contradictions: []string{"Source", "DSCP"},
 			}),
 			with("a-1",
 				v1alpha1.FunctionStatus{Name: "dpi", Ready: true, SentRate: 5},
 				v1alpha1.FunctionStatus{
-					Name: "ips", SentRate: 2000, ReturnedRate: 1900, LatencyMedianMicroseconds: 10, LatencyP99Microseconds: 300,
+					Name: "ips", SentRate: 2000, ReturnedRate: 1900, PastRate: 4000, LatencyMedianMicroseconds: 10, LatencyP99Microseconds: 300,
 					Contradictions: []string{"DSCP"},
 				}),
 			with("a-2"),
@@ -34,7 +34,7 @@ func TestAFunctionIsWhatAllInstancesSee(t *testing.T) {
 	want := []v1alpha1.FunctionStatus{
 		{Name: "dpi", Ready: true, SentRate: 5},
 		{
-			Name: "ips", SentRate: 3050, ReturnedRate: 2800, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 300,
+			Name: "ips", SentRate: 3050, ReturnedRate: 2800, PastRate: 7010, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 300,
 			Contradictions: []string{"DSCP", "Source"},
 		},
 	}

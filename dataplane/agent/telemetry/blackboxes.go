@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -47,6 +48,7 @@ func eachLeg(p *program.Program, f func(*programpb.Leg)) {
 // traffic is of both ways through a blackbox, since the engine began.
 type traffic struct {
 	sent, returned uint64 // packets, without probes
+	past           uint64
 	times          []uint64
 }
 
@@ -67,8 +69,20 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 	}
 }
 
-// trafficOf is that of functions by their names, which are those of wires.
-func trafficOf(s *controlpb.Stats, through, taps map[string]string) map[string]*traffic {
+// pastOf is how many packets went past a function: as it had let enough of their flows through, or as it was down.
+func pastOf(s *controlpb.Stats, p *delivery.Program, function string) (n uint64) {
+	counters := []string{element.BypassCounter(function), element.PastCounter(function, "inside"), element.PastCounter(function, "outside")}
+	for i, c := range s.GetCounters() {
+		if i < len(p.GetCounters()) && slices.Contains(counters, p.GetCounters()[i]) {
+			n += c.GetPackets()
+		}
+	}
+	return n
+}
+
+// trafficOf is that of functions of a program by their names.
+func trafficOf(s *controlpb.Stats, program *delivery.Program) map[string]*traffic {
+	through, taps := functionsOf(program)
 	all := map[string]*traffic{}
 	of := func(name string) *traffic {
 		if all[name] == nil {
@@ -83,6 +97,9 @@ func trafficOf(s *controlpb.Stats, through, taps map[string]string) map[string]*
 		if name, is := taps[p.GetInterface()]; is {
 			of(name).sent += p.GetTxPackets()
 		}
+	}
+	for name, t := range all {
+		t.past = pastOf(s, program, name)
 	}
 	return all
 }
@@ -112,7 +129,12 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 		}
 	}
 	if s.Before != nil && seconds > 0 {
-		measure(functions, trafficOf(s.Before.Stats, through, taps), trafficOf(s.Now.Stats, through, taps), seconds)
+		measure(functions, trafficOf(s.Before.Stats, s.State.Program), trafficOf(s.Now.Stats, s.State.Program), seconds)
+		if s.Before.Hash() != s.Now.Hash() { // another program's counters are others
+			for _, f := range functions {
+				f.PastRate = 0
+			}
+		}
 	}
 	var out []v1alpha1.FunctionStatus
 	for _, f := range functions {
@@ -128,6 +150,7 @@ func measure(functions map[string]*v1alpha1.FunctionStatus, before, now map[stri
 		was, is := cmp.Or(before[name], &traffic{}), cmp.Or(now[name], &traffic{})
 		f.SentRate = round(engine.PerSecond(was.sent, is.sent, seconds))
 		f.ReturnedRate = round(engine.PerSecond(was.returned, is.returned, seconds))
+		f.PastRate = round(engine.PerSecond(was.past, is.past, seconds))
 		f.LatencyMedianMicroseconds, f.LatencyP99Microseconds = microseconds(0.5, was, is), microseconds(0.99, was, is)
 	}
 }

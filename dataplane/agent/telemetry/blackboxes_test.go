@@ -20,6 +20,9 @@ func seeing(t *testing.T, before, now *controlpb.Stats) *Seen {
 			s.State.Program.Interfaces = append(s.State.Program.Interfaces, &programpb.Interface{Name: function + "-" + side, Wire: true, Function: function})
 		}
 	}
+	s.State.Program.Counters = append(slices.Clone(s.State.Program.Counters), "ips/past-inside", "ips/past", "ips/past-outside", "ips/bypassed", "dpi/bypassed")
+	s.Before.Stats.Counters = append(slices.Clone(s.Before.Stats.Counters), before.GetCounters()...)
+	s.Now.Stats.Counters = append(slices.Clone(s.Now.Stats.Counters), now.GetCounters()...)
 	s.Before.Stats.Ports, s.Before.Stats.Wires = before.GetPorts(), before.GetWires()
 	s.Now.Stats.Ports, s.Now.Stats.Wires = now.GetPorts(), now.GetWires()
 	return s
@@ -41,6 +44,9 @@ func through(n uint64) *controlpb.Stats {
 			way("ips-inside", "ips-outside", 0, 0, n), way("dpi-inside", "dpi-outside", 0, 0, 0, n), way("ips-outside", "ips-inside", 0, 0, 0, 0, n),
 		},
 	}
+	for i := range uint64(5) {
+		s.Counters = append(s.Counters, &controlpb.CounterStats{Packets: n << (2 * i)})
+	}
 	s.Wires[0].Watched, s.Wires[0].Probes, s.Wires[0].Answers = true, 7*n, 4*n
 	s.Wires[2].Watched, s.Wires[2].Answers = true, 5*n
 	return s
@@ -50,18 +56,29 @@ func TestTheStatusHasWhatPassesFunctions(t *testing.T) {
 	s := seeing(t, through(1000), through(3000))
 	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
 	want := []v1alpha1.FunctionStatus{
-		{Name: "dpi", Ready: true, SentRate: 2000 / seconds, ReturnedRate: 2000 / seconds, LatencyMedianMicroseconds: 6, LatencyP99Microseconds: 8},
-		{Name: "ips", Ready: true, SentRate: 4000 / seconds, ReturnedRate: 3000 / seconds, LatencyMedianMicroseconds: 4, LatencyP99Microseconds: 16},
+		{Name: "dpi", Ready: true, SentRate: 2000 / seconds, ReturnedRate: 2000 / seconds, PastRate: 256 * 2000 / seconds, LatencyMedianMicroseconds: 6, LatencyP99Microseconds: 8},
+		{Name: "ips", Ready: true, SentRate: 4000 / seconds, ReturnedRate: 3000 / seconds, PastRate: (1 + 16 + 64) * 2000 / seconds, LatencyMedianMicroseconds: 4, LatencyP99Microseconds: 16},
 	}
 	if got := s.Status(nil).Functions; !slices.EqualFunc(got, want, sameFunction) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
+func TestTheCountersOfAnotherProgramTellNotHowManyPacketsGoPast(t *testing.T) {
+	s := seeing(t, through(1000), through(3000))
+	s.Before.Stats = proto.CloneOf(s.Before.Stats)
+	s.Before.Stats.Hash = []byte("the one before")
+	for _, f := range s.Status(nil).Functions {
+		if f.PastRate != 0 || f.SentRate == 0 {
+			t.Errorf("got %+v, want what was sent alone", f)
+		}
+	}
+}
+
 func sameFunction(a, b v1alpha1.FunctionStatus) bool {
 	contradictions := slices.Equal(a.Contradictions, b.Contradictions)
 	a.Contradictions, b.Contradictions = nil, nil
-	return contradictions && a.Name == b.Name && a.Ready == b.Ready && a.SentRate == b.SentRate && a.ReturnedRate == b.ReturnedRate &&
+	return contradictions && a.Name == b.Name && a.Ready == b.Ready && a.SentRate == b.SentRate && a.ReturnedRate == b.ReturnedRate && a.PastRate == b.PastRate &&
 		a.LatencyMedianMicroseconds == b.LatencyMedianMicroseconds && a.LatencyP99Microseconds == b.LatencyP99Microseconds
 }
 

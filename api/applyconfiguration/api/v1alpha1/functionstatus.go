@@ -21,6 +21,9 @@ type FunctionStatusApplyConfiguration struct {
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
 	// None comes from a Tap.
 	ReturnedRate *int64 `json:"returnedRate,omitempty"`
+	// PastRate is the number of packets per second that go past it: of flows of which it has let enough packets through (bypass), and all of them while it is
+	// down and open.
+	PastRate *int64 `json:"pastRate,omitempty"`
 	// LatencyMedianMicroseconds is the time that packets take through it, by those that are checked. Absent: none came back.
 	LatencyMedianMicroseconds *int64 `json:"latencyMedianMicroseconds,omitempty"`
 	// LatencyP99Microseconds is the time within which 99 of 100 of them come back.
@@ -65,6 +68,14 @@ func (b *FunctionStatusApplyConfiguration) WithSentRate(value int64) *FunctionSt
 // If called multiple times, the ReturnedRate field is set to the value of the last call.
 func (b *FunctionStatusApplyConfiguration) WithReturnedRate(value int64) *FunctionStatusApplyConfiguration {
 	b.ReturnedRate = &value
+	return b
+}
+
+// WithPastRate sets the PastRate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PastRate field is set to the value of the last call.
+func (b *FunctionStatusApplyConfiguration) WithPastRate(value int64) *FunctionStatusApplyConfiguration {
+	b.PastRate = &value
 	return b
 }
 

@@ -82,11 +82,11 @@ func (c *Cluster) writeStatus(w io.Writer, chain *Chain, wide bool) error {
 
 func writeFunctions(t io.Writer, functions []Function) {
 	if len(functions) > 0 {
-		fmt.Fprintln(t, "  FUNCTION\tREADY\tSENT/S\tRETURNED/S\tMEDIAN\tP99\tCONTRADICTIONS")
+		fmt.Fprintln(t, "  FUNCTION\tREADY\tSENT/S\tRETURNED/S\tPAST/S\tMEDIAN\tP99\tCONTRADICTIONS")
 	}
 	for i := range functions {
 		f := &functions[i]
-		fmt.Fprintf(t, "  %s\t%t\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, f.SentRate, f.ReturnedRate, latency(f.LatencyMedianMicroseconds),
+		fmt.Fprintf(t, "  %s\t%t\t%d\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, f.SentRate, f.ReturnedRate, f.PastRate, latency(f.LatencyMedianMicroseconds),
 			latency(f.LatencyP99Microseconds), cmp.Or(strings.Join(f.Contradictions, ", "), "none"))
 	}
 }

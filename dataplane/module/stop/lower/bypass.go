@@ -34,7 +34,7 @@ func (k *blackbox) bypass(b *lower.Builder, f *lower.Function) *passing {
 func (p *passing) around(b *lower.Builder, f *lower.Function, stop, side int) lower.Edge {
 	name, outside := lower.TwoSides[side], side == element.StopOutside
 	before := b.Add(f.Name, f.Name+"/bypass-"+name, element.Bypass{Passing: element.Passing(*p), FromOutside: outside})
-	past := b.Add(f.Name, f.Name+"/past-"+name, element.Counter{})
+	past := b.Add(f.Name, element.PastCounter(f.Name, name), element.Counter{})
 	behind := b.Add(f.Name, f.Name+"/passed-"+name, element.Passed{Passing: element.Passing(*p), FromOutside: outside})
 	b.Lead(before, element.BypassThrough, lower.Edge{To: stop, Port: side})
 	b.Wire(before, element.BypassPast, past)
