@@ -75,6 +75,15 @@ func Of(ip []byte) (f Flow, ok bool) {
 	return f, true
 }
 
+// Told is the flow of a packet as it is for elements that translate nothing, so that checksums are no matter to them; false: the packet tells none.
+func Told(ip []byte) (f Flow, ok bool) {
+	if header.Frag(ip) != header.FragWhole || HasPorts(ip[9]) && !header.HasTransport(ip) {
+		return Flow{}, false
+	}
+	f, ok = Of(ip)
+	return f, ok || !HasPorts(ip[9])
+}
+
 // IsQueryReply tells an ICMP reply to a query, which belongs to a flow the other way round only.
 func IsQueryReply(ip []byte) bool {
 	return header.ICMPType(ip) == header.EchoReply || header.ICMPType(ip) == header.TimestampReply
@@ -89,6 +98,14 @@ func IsEchoRequest(ip []byte) bool { return header.ICMPType(ip) == header.EchoRe
 // Reversed is the flow whose answer f is.
 func (f Flow) Reversed() Flow {
 	return Flow{Proto: f.Proto, Src: f.Dst, Dst: f.Src, Sport: f.Dport, Dport: f.Sport}
+}
+
+// FromInside is the flow of a packet from a side, as it would come from inside.
+func (f Flow) FromInside(outside bool) Flow {
+	if outside {
+		return f.Reversed()
+	}
+	return f
 }
 
 // RewriteSrc writes source and port (identifier) of a packet.

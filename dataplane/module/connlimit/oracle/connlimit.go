@@ -73,17 +73,11 @@ func (l *limit) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, b
 // told is the connection that a packet from a side tells, as its packets from inside do; false: it tells none. Queries of ICMP come from
 // inside, replies from outside.
 func told(ip []byte, side int) (f flow.Flow, ok bool) {
-	if header.Frag(ip) != header.FragWhole || flow.HasPorts(ip[9]) && !header.HasTransport(ip) {
-		return flow.Flow{}, false
+	f, ok = flow.Told(ip)
+	if ok && ip[9] == header.ICMP {
+		ok = flow.IsQuery(ip) == (side == element.ConnLimitInside)
 	}
-	f, ok = flow.Of(ip)
-	switch {
-	case ip[9] == header.ICMP && (!ok || flow.IsQuery(ip) != (side == element.ConnLimitInside)):
-		return flow.Flow{}, false
-	case side == element.ConnLimitOutside:
-		return f.Reversed(), true
-	}
-	return f, true
+	return f.FromInside(side == element.ConnLimitOutside), ok
 }
 
 // begins tells whether a packet from inside that tells a connection may begin it.

@@ -67,15 +67,7 @@ func (t *track) Resume(before pass.Element) pass.Element {
 	return t
 }
 
-// fromInside is the flow of a packet from a side, as it would come from inside.
-func fromInside(f flow.Flow, outside bool) flow.Flow {
-	if outside {
-		return f.Reversed()
-	}
-	return f
-}
-
-func (e *tracked) key() flow.Flow { return fromInside(e.Flow, e.outside) }
+func (e *tracked) key() flow.Flow { return e.FromInside(e.outside) }
 
 // Origin implements pass.Dependent.
 func (e *tracked) Origin() pass.Origin { return e.from }
@@ -99,7 +91,7 @@ func (t *flows) live(e *tracked, now time.Duration) bool {
 
 // find is the live flow that a packet's is which comes from a side.
 func (t *flows) find(f flow.Flow, outside bool, now time.Duration) *tracked {
-	if e := t.of[fromInside(f, outside)]; e != nil && t.live(e, now) {
+	if e := t.of[f.FromInside(outside)]; e != nil && t.live(e, now) {
 		return e
 	}
 	return nil
@@ -116,15 +108,6 @@ func (e *tracked) sideOf(outside bool) int {
 // fits tells whether a packet can be of the flow: of ICMP's queries, requests come from the side that began.
 func (e *tracked) fits(ip []byte, outside bool) bool {
 	return e.Proto != header.ICMP || flow.IsQuery(ip) == (e.sideOf(outside) == flow.Inside)
-}
-
-// flowOf is the flow that the packet itself belongs to; false: it tells none.
-func flowOf(ip []byte) (flow.Flow, bool) {
-	if header.Frag(ip) != header.FragWhole || flow.HasPorts(ip[9]) && !header.HasTransport(ip) {
-		return flow.Flow{}, false
-	}
-	f, ok := flow.Of(ip)
-	return f, ok || !flow.HasPorts(ip[9])
 }
 
 // The sets of these flags that a TCP segment may have (RFC 9293 section 3.10.7).
@@ -149,7 +132,7 @@ func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked
 	if header.Frag(ip) == header.FragWhole && ip[9] == header.ICMP && header.HasTransport(ip) && !flow.IsQuery(ip) && !flow.IsQueryReply(ip) {
 		return t.ofError(ip, outside, now), nil
 	}
-	f, ok := flowOf(ip)
+	f, ok := flow.Told(ip)
 	if !ok || ip[9] == header.TCP && !slices.Contains(saneFlags, header.Transport(ip)[13]&judgedFlags) {
 		return element.TrackInvalid, nil
 	}
@@ -199,7 +182,7 @@ func (e *tracked) use(r *pass.Run, outside bool, ip []byte) {
 }
 
 func (a *admit) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, _ int) (int, bool) {
-	f, ok := flowOf(p.IP)
+	f, ok := flow.Told(p.IP)
 	if !ok { // no packet that is new
 		r.Discard(n, p, a.Full)
 		return pass.Ended, false

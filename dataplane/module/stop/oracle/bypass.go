@@ -89,7 +89,7 @@ func (p *passed) Resume(before pass.Element) pass.Element {
 
 // Pass tells whether the packet goes past the function.
 func (b *bypass) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
-	f, ok := flowOf(p.IP)
+	f, ok := flow.Told(p.IP)
 	e := b.find(f, b.outside, r.Now)
 	switch {
 	case !ok:
@@ -110,7 +110,7 @@ func (b *bypass) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, b
 
 // Pass counts the packet, which the function let through.
 func (d *passed) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, bool) {
-	f, ok := flowOf(p.IP)
+	f, ok := flow.Told(p.IP)
 	if !ok {
 		r.Note("it tells no flow: not counted")
 		return 0, false
@@ -134,23 +134,6 @@ func (d *passed) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, b
 	return 0, false
 }
 
-// fromInside is the flow of a packet from a side, as it would come from inside.
-func fromInside(f flow.Flow, outside bool) flow.Flow {
-	if outside {
-		return f.Reversed()
-	}
-	return f
-}
-
-// flowOf is the flow that the packet itself belongs to; false: it tells none.
-func flowOf(ip []byte) (flow.Flow, bool) {
-	if header.Frag(ip) != header.FragWhole || flow.HasPorts(ip[9]) && !header.HasTransport(ip) {
-		return flow.Flow{}, false
-	}
-	f, ok := flow.Of(ip)
-	return f, ok || !flow.HasPorts(ip[9])
-}
-
 // begins tells whether a packet that tells a flow opens a connection: it has SYN and not ACK.
 func begins(ip []byte) bool {
 	return ip[9] == header.TCP && header.Transport(ip)[13]&(header.SYN|header.ACK) == header.SYN
@@ -158,7 +141,7 @@ func begins(ip []byte) bool {
 
 // find is the live flow that a packet's is which comes from a side.
 func (t *table) find(f flow.Flow, outside bool, now time.Duration) *entry {
-	if e := t.of[fromInside(f, outside)]; e != nil && t.live(e, now) {
+	if e := t.of[f.FromInside(outside)]; e != nil && t.live(e, now) {
 		return e
 	}
 	return nil
@@ -225,7 +208,7 @@ func (e *entry) use(r *pass.Run, outside bool, ip []byte) {
 	}
 }
 
-func (e *entry) key() flow.Flow { return fromInside(e.Flow, e.outside) }
+func (e *entry) key() flow.Flow { return e.FromInside(e.outside) }
 
 // Origin implements pass.Dependent.
 func (e *entry) Origin() pass.Origin { return e.from }
