@@ -75,6 +75,7 @@ struct sn_atoms {
 	uint8_t dscp[64];
 	uint8_t tcp_flags[256];
 	uint8_t icmp_code[256];
+	bool opening[256]; /* by an atom of TCP flags: it has some with which connections open */
 	struct sn_typical typical;
 };
 

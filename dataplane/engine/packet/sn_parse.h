@@ -55,6 +55,12 @@ enum sn_icmp_kind {
 #define SN_TCP_RST 0x04u
 #define SN_TCP_ACK 0x10u
 
+/* Whether a segment with these flags asks to open a connection: SYN without ACK. */
+static inline bool sn_tcp_opens(uint32_t flags)
+{
+	return (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN;
+}
+
 #define SN_ETHER_LEN	14
 #define SN_TAG_LEN	4
 #define SN_PKT_NO_SHARD 0xff

@@ -333,6 +333,8 @@ static int build_atoms(struct sn_builder *b)
 			typical[i][atoms[v]] = v;
 		}
 	}
+	for (uint32_t v = 0; v < 256; v++)
+		a->opening[a->tcp_flags[v]] |= sn_tcp_opens(v);
 	a->typical.tcp_flags[a->tcp_flags[SN_TCP_ACK]] = SN_TCP_ACK;
 	return 0;
 }

@@ -131,16 +131,6 @@ SN_STATE_KIND(sn_passing)
 
 /* ---- packets ---- */
 
-bool sn_passing_meets_openings(const struct sn_program *program, const struct sn_pkt *p)
-{
-	const uint8_t *atoms = program->atoms->tcp_flags;
-
-	for (uint32_t flags = 0; p->proto == SN_TCP && flags <= UINT8_MAX; flags++)
-		if (sn_passing_is_opening(flags) && atoms[flags] == atoms[sn_pkt_tcp_flags(p)])
-			return true;
-	return false;
-}
-
 struct sn_session *sn_passing_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
 				   const struct sn_flow *f, bool from_outside, uint64_t now, bool *is_return)
 {

@@ -20,19 +20,19 @@ static inline bool sn_passing_is_past(const struct sn_session *s)
 	return !(s->seen & SN_SEEN_COUNTED);
 }
 
-static inline bool sn_passing_is_opening(uint32_t tcp_flags)
-{
-	return (tcp_flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN;
-}
-
 /* Whether a packet of a flow begins a connection: the function sees that, whatever it has seen before. */
 static inline bool sn_passing_opens(const struct sn_pkt *p)
 {
-	return p->proto == SN_TCP && sn_passing_is_opening(p->tcp_flags);
+	return p->proto == SN_TCP && sn_tcp_opens(p->tcp_flags);
 }
 
 /* Whether a decision about a packet of a flow could meet one that begins a connection. */
-bool sn_passing_meets_openings(const struct sn_program *program, const struct sn_pkt *p);
+static inline bool sn_passing_meets_openings(const struct sn_program *program, const struct sn_pkt *p)
+{
+	const struct sn_atoms *a = program->atoms;
+
+	return p->proto == SN_TCP && a->opening[a->tcp_flags[sn_pkt_tcp_flags(p)]];
+}
 
 /* The entry of a flow in a table of the program, NULL: there is none. *is_return: the flow is in the other
  * direction than the one in which it began. */

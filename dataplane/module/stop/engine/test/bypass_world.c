@@ -42,7 +42,7 @@ static Sinter__Program__V1__BitSet *openings(const struct making *m)
 	set->field = SINTER__PROGRAM__V1__FIELD__TCP_FLAGS;
 	set->ranges = sn_arena_alloc(m->arena, 256 * sizeof(*set->ranges));
 	for (uint32_t flags = 0; flags < 256; flags += 2) {
-		if (!sn_passing_is_opening(flags))
+		if (!sn_tcp_opens(flags))
 			continue;
 		set->ranges[set->n_ranges++] = flags;
 		set->ranges[set->n_ranges++] = flags + 1;
