@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -79,7 +80,39 @@ func programs(t *testing.T) (list []*programpb.Program) {
 			list = append(list, p.Result.Program)
 		}
 	}
+	for _, flows := range [][]int{{4_000_000, 1_000_000, 3_000_000}, {4_000_000, 4_000_000, 4_000_000}, {1000, 4_000_000, 4_000_000}, slices.Repeat([]int{1_000_000}, 9)} {
+		list = append(list, firewalls(t, flows))
+	}
 	return list
+}
+
+// firewalls is the program of stateful ones in a row, each for so many flows: a flow has an entry of each.
+func firewalls(t *testing.T, flows []int) *programpb.Program {
+	t.Helper()
+	text, path := "", "inside"
+	for i, n := range flows {
+		text += fmt.Sprintf("  - {name: fw%d, firewall: {stateful: true, tracking: {maxFlows: %d}, rules: [{from: Inside, action: Accept}], default: Drop}}\n", i, n)
+		path += fmt.Sprintf(", fw%d", i)
+	}
+	bundle, found := manifest.Parse("firewalls.yaml", []byte(`
+apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: firewalls}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
+  path: [`+path+`, outside]
+  functions:
+`+text), nil)
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	p, _, err := compiler.Compile(compiler.Sources{Chain: bundle.Chains[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Result.Program
 }
 
 type variant struct {

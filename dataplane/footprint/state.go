@@ -20,7 +20,6 @@ const (
 	filled1     = filled0 + buckets1/2
 	shardBytes  = 320 // what a shard has beside entries, at most
 
-	bundleBytes   = 16 * mib
 	recordsLeast  = 16384
 	recordsMost   = 4194304
 	recordBytes   = 32 + rule.WordBytes
@@ -34,15 +33,18 @@ func stateOf(p *programpb.Program) (bytes int64) {
 	owners := len(p.GetRuns())
 	for _, t := range p.GetTables() {
 		bytes += tableOf(t)
-		if len(t.GetPool()) == 0 { // NAPTs' entries are of runs
+		if isOwner(t) {
 			owners++
 		}
 	}
 	if owners > 1 {
-		bytes += bundleBytes
+		bytes += bundlesOf(p)
 	}
 	return bytes + subscribersOf(p)
 }
+
+// isOwner tells whether all entries of a table belong together: those of NAPTs are of runs.
+func isOwner(t *programpb.StateTable) bool { return len(t.GetPool()) == 0 }
 
 func subscribersOf(p *programpb.Program) int64 {
 	if len(p.GetSubscribers()) == 0 {

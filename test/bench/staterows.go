@@ -36,6 +36,7 @@ func stateRows() []row {
 		{"stateful-10-10k", stateful(10), all, 2.5},
 		{"napt-stateful-10-10k", alternating(10), all, 2.5},
 		{"stateful-napt-200k", append(stateful(1), napts(1, many)...), mixed(many, frameSize), 0},
+		{"stateful-2-napt-200k", append(stateful(2), napts(1, many)...), mixed(many, frameSize), 0},
 		{"balancer-10k", functions{balancer("lb")}, served, 2.3},
 		{"napt-stateful-balancer-10k", append(alternating(2), balancer("lb")), served, 2.5},
 		{"balancer-napt-router-10k", slices.Concat(functions{balancer("lb")}, napts(1, flows), functions{router("rt")}), served, 2.4},

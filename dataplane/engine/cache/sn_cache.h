@@ -84,16 +84,18 @@ struct sn_cache_entry {
 _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line");
 
 enum sn_cache_form_kind {
-	SN_CACHE_ALONE,	 /* the session is the only one on the way */
-	SN_CACHE_FIRST,	 /* it is the first of two, */
-	SN_CACHE_SECOND, /* … or the second */
+	SN_CACHE_ALONE,		 /* the session is the only one on the way, or leads all others */
+	SN_CACHE_FIRST,		 /* it is the first of two, */
+	SN_CACHE_SECOND,	 /* … or the second */
+	SN_CACHE_FOLLOWS,	 /* it follows the only one (sn_bundle.h), */
+	SN_CACHE_FOLLOWS_TURNED, /* … whose inside is its outside */
 };
 
 /*
  * Where flows are more than the entries, most decisions are kept short: a session, which has all that is the
  * flow's own, and a form, which has what its decision has in common with many others. If there are two
- * sessions on the way, the one that has what the flow becomes is named by a slot, and the other by the slot
- * behind.
+ * sessions on the way, or many of which one leads, the one that has what the flow becomes is named by a slot,
+ * and the other, or the leader, by the slot behind.
  */
 struct sn_cache_form {
 	uint32_t high[2]; /* of the addresses of the session and the other: what slots leave out */

@@ -26,16 +26,17 @@ static bool is_there(const struct sn_cache_short *found)
 {
 	const struct sn_entry *e = found->other;
 
-	return e->live && e->generation == found->others && !sn_entry_bundled(e);
+	return e->live && e->generation == found->others;
 }
 
-/* own: which of the decision's sessions the one is. */
+/* first, second: the decision's sessions; the second may be NULL. back: the packet comes from the outside of
+ * the session that has the flow. */
 static inline bool expand(const struct sn_cache *c, const struct sn_cache_short *found,
-			  const struct sn_entry *other, uint32_t own, struct sn_cache_entry *e)
+			  const struct sn_entry *first, const struct sn_entry *second, bool back,
+			  struct sn_cache_entry *e)
 {
 	const struct sn_cache_form *form = found->form;
 	const struct sn_session *s = found->session;
-	bool back = form->flags >> own & SN_CACHE_RETURN0;
 	uint32_t was = back ? s->outside_addr : s->inside_addr, is = back ? s->inside_addr : s->outside_addr;
 	uint16_t port = back ? s->outside_port : s->inside_port,
 		 now = back ? s->inside_port : s->outside_port;
@@ -59,21 +60,36 @@ static inline bool expand(const struct sn_cache *c, const struct sn_cache_short 
 	e->neigh = form->neigh;
 	e->vlan = SN_CACHE_KEEP_VLAN;
 	e->path = form->path;
-	e->shard = own ? other->shard : s->entry.shard;
+	e->shard = first->shard;
 	e->min_ttl = form->min_ttl;
 	e->dscp = SN_CACHE_KEEP_DSCP;
 	e->flags = form->flags;
-	e->sessions[own] = sn_cache_entry_word(&s->entry);
-	if (other)
-		e->sessions[1 - own] = sn_cache_entry_word(other);
+	e->sessions[0] = sn_cache_entry_word(first);
+	if (second)
+		e->sessions[1] = sn_cache_entry_word(second);
 	return true;
 }
 
 bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *found, struct sn_cache_entry *e)
 {
+	const struct sn_entry *s = &found->session->entry, *other = found->other;
+	bool back = found->form->flags & SN_CACHE_RETURN0, second_back;
+
 	if (likely(found->form->kind == SN_CACHE_ALONE))
-		return expand(c, found, NULL, 0, e);
-	return is_there(found) && expand(c, found, found->other, found->form->kind == SN_CACHE_SECOND, e);
+		return expand(c, found, s, NULL, back, e);
+	if (!is_there(found))
+		return false;
+	second_back = found->form->flags & SN_CACHE_RETURN1;
+	switch (found->form->kind) {
+	case SN_CACHE_FIRST:
+		return expand(c, found, s, other, back, e);
+	case SN_CACHE_SECOND:
+		return expand(c, found, other, s, second_back, e);
+	case SN_CACHE_FOLLOWS:
+		return expand(c, found, other, NULL, back, e);
+	default:
+		return expand(c, found, other, NULL, !back, e);
+	}
 }
 
 /* Bit i: slot i has the tag's first 8 bits. */
@@ -261,15 +277,29 @@ static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
 	return number;
 }
 
-/* The session of a decision that is not the one, and which of the two that is. */
+/* Whether the packets of a decision come from a session's outside. */
+static bool is_back(const struct sn_cache_entry *e, const struct sn_session *s)
+{
+	return e->addresses != ((uint64_t)s->inside_addr << 32 | s->remote_addr) ||
+	       (uint16_t)(e->ports_key >> 48) != s->inside_port;
+}
+
+/* The session of a decision that is not the one, and what that is to it. NULL: the decision has no other. */
 static const struct sn_entry *other_of(const struct sn_cache_entry *e, const struct sn_session *s,
 				       uint8_t *kind)
 {
+	const struct sn_entry *first = sn_cache_entry_of(e->sessions[0]);
+
+	if (e->sessions[1]) {
+		*kind = sn_cache_entry_of(e->sessions[1]) == &s->entry ? SN_CACHE_SECOND : SN_CACHE_FIRST;
+		return *kind == SN_CACHE_SECOND ? first : sn_cache_entry_of(e->sessions[1]);
+	}
 	*kind = SN_CACHE_ALONE;
-	if (!e->sessions[1])
+	if (first == &s->entry)
 		return NULL;
-	*kind = sn_cache_entry_of(e->sessions[1]) == &s->entry ? SN_CACHE_SECOND : SN_CACHE_FIRST;
-	return sn_cache_entry_of(e->sessions[*kind == SN_CACHE_FIRST]);
+	*kind = is_back(e, s) == ((e->flags & SN_CACHE_RETURN0) != 0) ? SN_CACHE_FOLLOWS
+								      : SN_CACHE_FOLLOWS_TURNED;
+	return first;
 }
 
 static struct sn_cache_slot slot_of(uint16_t form, const struct sn_entry *e)

@@ -60,14 +60,17 @@ static bool translates(const struct sn_use *u)
 static const struct sn_session *told_by(const struct sn_execution *x, const struct sn_pkt *p)
 {
 	const struct sn_flow_cell *f = &x->seen;
+	const struct sn_use *use = x->uses;
 
-	if (x->n_uses < 1 || x->n_uses > SN_CACHE_SESSIONS || x->each)
+	if (x->n_uses < 1 || x->each)
 		return NULL;
 	if (x->observed &&
 	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
 	    (f->src != p->src0 || f->dst != p->dst0 || f->sport != p->sport0 || f->dport != p->dport0))
 		return NULL;
-	return (const struct sn_session *)x->uses[x->n_uses == 2 && translates(&x->uses[1])].entry;
+	while (use < x->uses + x->n_uses && !translates(use))
+		use++;
+	return (const struct sn_session *)(use < x->uses + x->n_uses ? use : x->uses)->entry;
 }
 
 /* Keep the decision for the packets of this flow that follow. */
@@ -101,7 +104,7 @@ static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, c
 	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
 	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
 	e->path = path;
-	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
+	e->shard = e->sessions[0] ? sn_cache_entry_of(e->sessions[0])->shard : SN_PKT_NO_SHARD;
 	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
 	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
 		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |

@@ -64,12 +64,12 @@ struct sn_session {
 _Static_assert(sizeof(struct sn_session) == sizeof(struct sn_entry_line), "a session is one cache line");
 
 /* Whether addresses, ports and protocol of a session are those of a decision that was made about it, when it
- * had the owner and the generation: it is still there, used by itself, and has them (one that is checked has
- * an edge instead of an address, and one that is counted a number instead of a port). */
+ * had the owner and the generation: it is still there, and has them (one that is checked has an edge instead
+ * of an address, and one that is counted a number instead of a port). */
 static inline bool sn_session_tells(const struct sn_session *s, uint32_t owner, uint32_t generation)
 {
 	return s->entry.live && s->entry.generation == generation && s->entry.owner == owner &&
-	       !sn_entry_bundled(&s->entry) && !(s->seen & (SN_SEEN_CHECKED | SN_SEEN_COUNTED));
+	       !(s->seen & (SN_SEEN_CHECKED | SN_SEEN_COUNTED));
 }
 
 /* A session that translates nothing has its packets counted, until so many have come; 1 at least. */

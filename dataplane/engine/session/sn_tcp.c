@@ -102,12 +102,12 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader, const uint8_t *tcp,
 			 bool is_return, uint64_t now)
 {
-	const struct sn_bundle all = *sn_bundle_of(state, &leader->entry);
+	struct sn_bundle_uses all;
 
-	sn_bundle_part(state, &leader->entry);
+	sn_bundle_part_to(state, &leader->entry, &all);
 	for (uint32_t i = 0; i < all.n; i++)
 		sn_session_use(state, (struct sn_session *)all.entries[i], tcp,
-			       is_return ^ (all.turned >> i & 1), now);
+			       is_return ^ (all.returns >> i & 1), now);
 }
 
 /* ---- in a bundle ---- */

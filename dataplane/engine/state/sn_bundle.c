@@ -1,78 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_bundle.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-#include "sn_lines.h"
+#include "sn_bundles.h"
 #include "sn_state_impl.h"
 
-#define WAYS	  4u
-#define SETS	  128u /* of a shard */
-#define GIVE_UP	  8u   /* where all ways are taken, one in so many bundles takes the place of another */
-#define SET_COUNT ((size_t)SN_SHARDS * SETS)
-
-/* Bundles by their leaders, in sets. */
-struct sn_bundles {
-	struct sn_growing *memory;
-	struct sn_stretch *all;
-	struct sn_bundle *sets;
-	uint64_t seed;
-	struct {
-		uint32_t n, refused;
-	} __attribute__((aligned(64))) shards[SN_SHARDS];
-};
-
-struct sn_bundles *sn_bundles_create(uint64_t seed)
-{
-	size_t size = SET_COUNT * WAYS * sizeof(struct sn_bundle);
-	struct sn_bundles *b = sn_lines(1, sizeof(*b));
-
-	if (!b)
-		return NULL;
-	b->seed = seed;
-	b->memory = sn_growing_map(size, 1);
-	if (!b->memory) {
-		free(b);
-		return NULL;
-	}
-	b->all = sn_growing_add(b->memory, 0, size, true);
-	b->sets = (struct sn_bundle *)b->memory->base;
-	sn_growing_begin(b->memory);
-	return b;
-}
-
-size_t sn_bundles_most(const struct sn_bundles *b)
-{
-	return b->memory->size;
-}
-
-void sn_bundles_free(struct sn_bundles *b)
-{
-	if (!b)
-		return;
-	sn_growing_free(b->memory);
-	free(b);
-}
-
-static struct sn_bundle *set_of(const struct sn_bundles *b, const struct sn_entry *leader)
-{
-	uint64_t h = sn_hash2((uintptr_t)leader >> 6, leader->shard, b->seed);
-
-	return &b->sets[(leader->shard * SETS + (h & (SETS - 1))) * WAYS];
-}
-
-struct sn_bundle *sn_bundle_of(const struct sn_state *state, const struct sn_entry *e)
+/* The bundle of an entry; NULL: it is in none. */
+static struct sn_bundle *bundle_of(const struct sn_state *state, const struct sn_entry *e)
 {
 	const struct sn_entry *leader = e->follows ? e->leader : e;
-	struct sn_bundle *set;
 
-	if (!leader->leads)
-		return NULL;
-	set = set_of(state->bundles, leader);
-	for (uint32_t i = 0; i < WAYS; i++)
-		if (set[i].entries[0] == leader)
-			return &set[i];
-	return NULL;
+	return leader->leads ? sn_bundles_find(state->bundles, leader) : NULL;
+}
+
+/* ---- apart ---- */
+
+static void part(const struct sn_state *state, struct sn_bundle *b)
+{
+	struct sn_entry *leader = b->entries[0];
+
+	for (uint32_t i = 1; i < b->n; i++) {
+		struct sn_entry *e = b->entries[i];
+
+		e->follows = 0;
+		e->last_use = leader->last_use;
+		table_of(state, e)->kind->catch_up(e, leader, b->turned >> i & 1);
+	}
+	leader->leads = 0;
+	entry_outdate(state, leader);
+	sn_bundles_give(state->bundles, b);
+}
+
+void sn_bundle_part(const struct sn_state *state, struct sn_entry *e)
+{
+	struct sn_bundle *b = bundle_of(state, e);
+
+	if (b)
+		part(state, b);
+}
+
+void sn_bundle_part_to(const struct sn_state *state, struct sn_entry *e, struct sn_bundle_uses *uses)
+{
+	struct sn_bundle *b = bundle_of(state, e);
+
+	uses->n = b ? b->n : 0;
+	if (!b)
+		return;
+	uses->returns = b->turned;
+	memcpy(uses->entries, b->entries, b->n * sizeof(*b->entries));
+	part(state, b);
+}
+
+void sn_bundle_part_all(const struct sn_state *state)
+{
+	for (uint32_t shard = 0; shard < SN_SHARDS; shard++) {
+		struct sn_bundle *b;
+		uint32_t at = 0;
+
+		while ((b = sn_bundles_next(state->bundles, shard, &at)) != NULL)
+			part(state, b);
+	}
 }
 
 /* ---- together ---- */
@@ -88,7 +76,7 @@ static uint32_t place_in(const struct sn_bundle *b, const struct sn_entry *e)
 
 struct sn_entry *sn_bundle_leader(const struct sn_state *state, const struct sn_bundle_uses *uses)
 {
-	const struct sn_bundle *b = uses->n > 1 ? sn_bundle_of(state, uses->entries[0]) : NULL;
+	const struct sn_bundle *b = uses->n > 1 ? bundle_of(state, uses->entries[0]) : NULL;
 	uint32_t seen = 0, turn = 0;
 
 	if (!b || b->n != uses->n)
@@ -142,22 +130,17 @@ static bool are_alike(const struct sn_state *state, const struct sn_bundle_uses 
 	return true;
 }
 
-/* Room in a leader's set. NULL: it is not given up for this one. */
-static struct sn_bundle *place_for(const struct sn_state *state, const struct sn_entry *leader)
+/* False: there is none, and none is given up for this one. */
+static bool make_room(const struct sn_state *state, uint32_t shard)
 {
-	struct sn_bundles *all = state->bundles;
-	struct sn_bundle *set = set_of(all, leader);
-	uint32_t turn;
+	struct sn_bundle *victim;
 
-	for (uint32_t i = 0; i < WAYS; i++)
-		if (!set[i].entries[0])
-			return &set[i];
-	turn = all->shards[leader->shard].refused++;
-	if (turn % GIVE_UP != 0)
-		return NULL;
-	set += turn / GIVE_UP % WAYS;
-	sn_bundle_part(state, set->entries[0]);
-	return set;
+	if (sn_bundles_have_room(state->bundles, shard))
+		return true;
+	victim = sn_bundles_victim(state->bundles, shard);
+	if (victim)
+		part(state, victim);
+	return victim != NULL;
 }
 
 struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bundle_uses *uses, uint64_t now)
@@ -166,15 +149,10 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 	struct sn_entry *leader = uses->entries[first];
 	struct sn_bundle *b;
 
-	if (uses->n < 2 || !are_alike(state, uses, first, now) || !sn_stretch_whole(state->bundles->all))
+	if (uses->n < 2 || !sn_bundles_fit(state->bundles, uses->n) || !are_alike(state, uses, first, now) ||
+	    !make_room(state, leader->shard))
 		return NULL;
-	b = place_for(state, leader);
-	if (!b)
-		return NULL;
-	state->bundles->shards[leader->shard].n++;
-	b->entries[0] = leader;
-	b->n = 1;
-	b->turned = 0;
+	b = sn_bundles_take(state->bundles, leader);
 	leader->leads = 1;
 	entry_outdate(state, leader);
 	for (uint32_t i = 0; i < uses->n; i++) {
@@ -182,48 +160,11 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 
 		if (i == first)
 			continue;
-		b->turned |= (uint32_t)is_turned(uses, first, i) << b->n;
+		b->turned |= (uint16_t)(is_turned(uses, first, i) << b->n);
 		b->entries[b->n++] = e;
 		e->leader = leader;
 		e->follows = 1;
 		entry_outdate(state, e);
 	}
 	return leader;
-}
-
-/* ---- apart ---- */
-
-static void part(const struct sn_state *state, struct sn_bundle *b)
-{
-	struct sn_entry *leader = b->entries[0];
-
-	for (uint32_t i = 1; i < b->n; i++) {
-		struct sn_entry *e = b->entries[i];
-
-		e->follows = 0;
-		e->last_use = leader->last_use;
-		table_of(state, e)->kind->catch_up(e, leader, b->turned >> i & 1);
-	}
-	leader->leads = 0;
-	entry_outdate(state, leader);
-	b->entries[0] = NULL;
-	state->bundles->shards[leader->shard].n--;
-}
-
-void sn_bundle_part(const struct sn_state *state, struct sn_entry *e)
-{
-	struct sn_bundle *b = sn_bundle_of(state, e);
-
-	if (b)
-		part(state, b);
-}
-
-void sn_bundle_part_all(const struct sn_state *state)
-{
-	struct sn_bundles *all = state->bundles;
-
-	for (uint32_t shard = 0; shard < SN_SHARDS; shard++)
-		for (uint32_t i = 0; i < SETS * WAYS && all->shards[shard].n > 0; i++)
-			if (all->sets[shard * SETS * WAYS + i].entries[0])
-				part(state, &all->sets[shard * SETS * WAYS + i]);
 }

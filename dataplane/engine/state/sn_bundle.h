@@ -20,22 +20,12 @@
 
 #define SN_BUNDLE_MAX 14 /* entries */
 
-struct sn_bundle {
-	struct sn_entry *entries[SN_BUNDLE_MAX]; /* the leader is first; NULL: there is no bundle */
-	uint32_t n;
-	uint32_t turned; /* bit per entry: the leader's inside is its outside */
-} __attribute__((aligned(128)));
-_Static_assert(sizeof(struct sn_bundle) == 128, "two cache lines");
-
 /* Entries, and a bit for each that a packet uses in the direction of returns. */
 struct sn_bundle_uses {
 	struct sn_entry *entries[SN_BUNDLE_MAX];
 	uint32_t n;
 	uint32_t returns;
 };
-
-/* The bundle of an entry; NULL: it is in none. */
-struct sn_bundle *sn_bundle_of(const struct sn_state *state, const struct sn_entry *e);
 
 /* The leader, if the uses are those of all entries of one bundle, in its directions; else NULL. */
 struct sn_entry *sn_bundle_leader(const struct sn_state *state, const struct sn_bundle_uses *uses);
@@ -51,14 +41,10 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
  * that remember the leader do not hold any more. */
 void sn_bundle_part(const struct sn_state *state, struct sn_entry *e);
 
+/* The same, and which these were: as a packet from the leader's inside would use them. */
+void sn_bundle_part_to(const struct sn_state *state, struct sn_entry *e, struct sn_bundle_uses *uses);
+
 /* The same of all bundles. */
 void sn_bundle_part_all(const struct sn_state *state);
-
-/* Room for bundles; NULL without memory. */
-struct sn_bundles *sn_bundles_create(uint64_t seed);
-void sn_bundles_free(struct sn_bundles *bundles);
-
-/* Bytes of memory that they may take. */
-size_t sn_bundles_most(const struct sn_bundles *bundles);
 
 #endif /* SN_BUNDLE_H */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_bundles.h"
 #include "sn_lines.h"
 #include "sn_state_impl.h"
 
@@ -188,7 +189,7 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_pa
 	state->partitioning = partitioning;
 	state->n_partitions = n_workers;
 	state->partitions = sn_lines(n_workers, sizeof(*state->partitions));
-	state->bundles = sn_bundles_create(seed);
+	state->bundles = sn_bundles_create(sn_bundles_wanted(NULL, 0, NULL), seed);
 	state->eras = sn_lines(1, sizeof(*state->eras));
 	if (!state->partitions || !state->bundles || !state->eras) {
 		sn_state_free(state);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_bundles.h"
 #include "sn_lines.h"
 #include "sn_state_impl.h"
 
@@ -28,6 +29,7 @@ struct change {
 	int32_t **left; /* by part */
 	uint64_t **reap_from;
 	struct sn_subscribers *subscribers;
+	struct sn_bundles *bundles; /* NULL: those that are have the right size */
 	uint64_t kept, dropped;
 };
 
@@ -48,6 +50,7 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 		free(c->reap_from[i]);
 	}
 	sn_subscribers_free(c->subscribers);
+	sn_bundles_free(c->bundles);
 	free(c->left);
 	free(c->reap_from);
 	free(c->gift);
@@ -180,6 +183,16 @@ static int prepare_translated(struct change *c, const struct sn_program *p)
 	return 0;
 }
 
+static int prepare_bundles(struct change *c, const struct sn_state *state)
+{
+	struct sn_bundles_size size = sn_bundles_wanted(c->owners, c->n_owners, c->tables);
+
+	if (sn_bundles_have(state->bundles, size))
+		return 0;
+	c->bundles = sn_bundles_create(size, state->seed);
+	return c->bundles ? 0 : -ENOMEM;
+}
+
 /* All that needs memory; the state that is stays as it is. */
 static int change_prepare(struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
@@ -188,7 +201,8 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->owners = calloc(c->n_owners + 1, sizeof(*c->owners));
 	c->renamed = calloc(state->n_owners + 1, sizeof(*c->renamed));
 	if (!c->tables || !c->owners || !c->renamed || prepare_quotas(c, state, p) ||
-	    prepare_tables(c, state, p) || prepare_owners(c, p) || prepare_translated(c, p))
+	    prepare_tables(c, state, p) || prepare_owners(c, p) || prepare_translated(c, p) ||
+	    prepare_bundles(c, state))
 		return -ENOMEM;
 	find_renamed(c, state);
 	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
@@ -400,6 +414,16 @@ static void change_subscribers(struct sn_state *state, struct change *c, bool sa
 			state->tables[i]->kind->count_subscribers(state, state->tables[i]);
 }
 
+/* All entries are for themselves, and some of them may be used together in other ways. */
+static void change_bundles(struct sn_state *state, struct change *c)
+{
+	sn_bundle_part_all(state);
+	if (!c->bundles)
+		return;
+	sn_bundles_free(state->bundles);
+	state->bundles = c->bundles;
+}
+
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
 {
 	if (p->n_tables != state->n_tables)
@@ -417,13 +441,13 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		change_free(&c, state, p);
 		return -ENOMEM;
 	}
-	same = tables_same(state, &c, p) && owners_same(state, &c) &&
+	same = !c.bundles && tables_same(state, &c, p) && owners_same(state, &c) &&
 	       unit_mask_of(state, &c, p) == state->unit_mask &&
 	       sn_subscribers_same(state->subscribers, c.subscribers);
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
 	if (!same)
-		sn_bundle_part_all(state);
+		change_bundles(state, &c);
 	change_quotas(state, &c, p, same);
 	sn_state_set_units(state, unit_mask_of(state, &c, p));
 	/* Chains are found by the owner's number: entries leave the old ones by the old numbers, which they

@@ -216,15 +216,13 @@ static void a_line_that_another_session_has_now_is_not_decided_about(void **stat
 	}
 }
 
-static void a_session_that_is_used_with_others_is_not_decided_about_alone(void **state)
+static void a_session_of_another_owner_is_not_decided_about(void **state)
 {
 	struct world *w = *state;
 	struct sn_session *s = begin(w, 0, 0x0a000001);
 
 	keep(w, s, 1, HASH);
-	s->entry.follows = 1;
-	assert_int_equal(hop(w), 0);
-	s->entry.follows = 0;
+	assert_int_equal(hop(w), 1);
 	s->entry.owner = 1;
 	assert_int_equal(hop(w), 0);
 }
@@ -336,9 +334,6 @@ static void a_decision_about_two_sessions_ends_with_either(void **state)
 		begin(w, i ? 0 : 1, 0x0a000001);
 		assert_int_equal(hop(w), 0);
 	}
-	keep_two(w, s, other, true, 3, HASH);
-	other->entry.leads = 1;
-	assert_int_equal(hop(w), 0);
 }
 
 /* The slot of the other session may be given up alone: then there is no decision. */
@@ -393,6 +388,110 @@ static void a_flow_that_has_a_further_session_is_decided_about_by_both(void **st
 	}
 }
 
+/* ---- sessions that are used together ---- */
+
+/* They are so from now on: each has another generation. */
+static void follow(struct sn_session *s, struct sn_session *leader)
+{
+	s->entry.follows = leader->entry.leads = 1;
+	s->entry.leader = &leader->entry;
+	s->entry.generation++;
+	leader->entry.generation++;
+}
+
+/* They are for themselves again; the follower keeps its generation. */
+static void part(struct sn_session *s, struct sn_session *leader)
+{
+	s->entry.follows = leader->entry.leads = 0;
+	leader->entry.generation++;
+}
+
+/* A packet that comes back to a session which follows; the leader's outside may be its inside. */
+static struct sn_cache_entry decision_of_follower(struct world *w, const struct sn_session *s,
+						  const struct sn_session *leader, bool turned)
+{
+	struct sn_cache_form form = {.neigh = 3,
+				     .min_ttl = 1,
+				     .ttl_dec = 1,
+				     .flags = turned ? 0 : SN_CACHE_RETURN0,
+				     .kind = turned ? SN_CACHE_FOLLOWS_TURNED : SN_CACHE_FOLLOWS};
+	struct sn_cache_short as = {&form, s, &leader->entry, s->entry.generation, leader->entry.generation};
+	struct sn_cache_entry e;
+
+	assert_true(sn_cache_expand(&w->cache, &as, &e));
+	return e;
+}
+
+static void keep_follower(struct world *w, const struct sn_session *s, const struct sn_session *leader,
+			  bool turned)
+{
+	struct sn_cache_entry e = decision_of_follower(w, s, leader, turned);
+
+	w->cache.turn = 0;
+	assert_null(sn_cache_keep(&w->cache, &e, HASH, s));
+}
+
+/* The flow is told by the one that has it, and the timer is the leader's. */
+static void the_leader_is_used_for_a_session_that_follows(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *leader = begin(w, 1, 0x0a000002);
+
+	leader->entry.shard = 7;
+	follow(s, leader);
+	for (uint32_t turned = 0; turned < 2; turned++) {
+		struct sn_cache_short of;
+		struct sn_cache_entry e;
+
+		keep_follower(w, s, leader, turned);
+		assert_true(sn_cache_find_short(&w->cache, HASH, &of));
+		assert_true(sn_cache_expand(&w->cache, &of, &e));
+		assert_int_equal(e.neigh, 3);
+		assert_int_equal(rte_be_to_cpu_32(e.src), s->remote_addr);
+		assert_int_equal(rte_be_to_cpu_32(e.dst), s->inside_addr);
+		assert_int_equal(rte_be_to_cpu_16(e.dport), s->inside_port);
+		assert_ptr_equal(sn_cache_entry_of(e.sessions[0]), leader);
+		assert_true(sn_cache_entry_same(e.sessions[0], &leader->entry));
+		assert_int_equal(e.sessions[1], 0);
+		assert_int_equal(e.shard, 7);
+		assert_int_equal(e.flags & SN_CACHE_RETURN0, turned ? 0 : SN_CACHE_RETURN0);
+	}
+}
+
+static void a_leader_is_decided_about_alone(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *leader = begin(w, 1, 0x0a000002);
+
+	keep(w, leader, 2, HASH);
+	follow(s, leader);
+	assert_int_equal(hop(w), 0);
+	keep(w, leader, 2, HASH);
+	assert_int_equal(hop(w), 2);
+	part(s, leader);
+	assert_int_equal(hop(w), 0);
+}
+
+/* Whatever ends it: the follower has the generation that it had. */
+static void a_decision_about_sessions_that_part_is_of_nobody(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001), *leader = begin(w, 1, 0x0a000002);
+
+	keep_two(w, s, leader, true, 3, HASH);
+	follow(s, leader);
+	assert_int_equal(hop(w), 0);
+	keep_follower(w, s, leader, false);
+	assert_int_equal(hop(w), 3);
+	part(s, leader);
+	assert_int_equal(hop(w), 0);
+	follow(s, leader);
+	keep_follower(w, s, leader, false);
+	assert_int_equal(hop(w), 3);
+	end(s);
+	assert_int_equal(hop(w), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,8 +502,8 @@ int main(void)
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(a_line_that_another_session_has_now_is_not_decided_about,
 						open_world, close_world),
-		cmocka_unit_test_setup_teardown(a_session_that_is_used_with_others_is_not_decided_about_alone,
-						open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_session_of_another_owner_is_not_decided_about, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(a_session_that_is_checked_is_not_decided_about, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(hundreds_of_next_hops_are_remembered_for_good, open_world,
@@ -418,6 +517,11 @@ int main(void)
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(a_flow_that_has_a_further_session_is_decided_about_by_both,
 						open_world, close_world),
+		cmocka_unit_test_setup_teardown(the_leader_is_used_for_a_session_that_follows, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(a_leader_is_decided_about_alone, open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_decision_about_sessions_that_part_is_of_nobody, open_world,
+						close_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #define S      1000000000ull
 #define TABLES 3
+#define ROOM   100000u /* sessions of each */
 
 struct world {
 	struct sn_arena arena;
@@ -43,7 +44,7 @@ static Sinter__Program__V1__Program *tracking_program(struct sn_arena *arena, ui
 		t->icmp_ms = 5000;
 		table->name = names[i];
 		table->tracking = t;
-		table->max_sessions = 100000;
+		table->max_sessions = ROOM;
 		msg->tables[i] = table;
 	}
 	return msg;
@@ -292,26 +293,75 @@ static void fewer_uses_are_not_those_of_the_bundle(void **state)
 	assert_ptr_equal(sn_bundle_leader(w->state, &some), uses.entries[0]);
 }
 
-/* More flows than there is room for: some part in bundles; none has another time than it would have had. */
-static void bundles_give_way_to_others(void **state)
+/* Those of the second half that are in a bundle. */
+static uint32_t new_ones(struct sn_entry *const *entries, uint32_t n)
 {
-	enum { FLOWS = 20000 };
-	static struct sn_entry *first[FLOWS], *last[FLOWS];
+	uint32_t bundled = 0;
+
+	for (uint32_t i = n / 2; i < n; i++)
+		bundled += sn_entry_bundled(entries[i]);
+	return bundled;
+}
+
+/* Decisions remember entries by their generations. */
+static void those_that_join_or_lead_have_another_generation(void **state)
+{
+	struct world *w = *state;
+	struct sn_bundle_uses uses = uses_of(w, 45, SN_UDP, 0);
+	uint32_t before[TABLES];
+
+	for (uint32_t t = 0; t < TABLES; t++)
+		before[t] = uses.entries[t]->generation;
+	sn_bundle_make(w->state, &uses, w->now);
+	for (uint32_t t = 0; t < TABLES; t++)
+		assert_int_not_equal(uses.entries[t]->generation, before[t]);
+	before[0] = uses.entries[0]->generation;
+	sn_bundle_part(w->state, uses.entries[TABLES - 1]);
+	assert_int_not_equal(uses.entries[0]->generation, before[0]);
+}
+
+/* All of a program's flows have room, or nearly: shards have about as many. */
+static void there_is_room_for_the_flows_of_the_program(void **state)
+{
+	enum { FLOWS = ROOM };
 	struct world *w = *state;
 	uint32_t bundled = 0;
 
-	for (uint32_t i = 0; i < FLOWS; i++) {
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < FLOWS; i++) {
+			struct sn_bundle_uses uses = uses_of(w, i, SN_UDP, 0);
+
+			bundled += sn_bundle_make(w->state, &uses, w->now) == uses.entries[0];
+			assert_true(round > 0 || sn_bundle_leader(w->state, &uses) == uses.entries[0]);
+		}
+		assert_in_range(bundled, FLOWS * 99ull / 100, FLOWS);
+		sn_bundle_part_all(w->state);
+		bundled = 0;
+	}
+}
+
+/* More flows of a shard than there is room for: some part, and others have their place; none has another time
+ * than it would have had. */
+static void bundles_give_way_to_others(void **state)
+{
+	enum { FLOWS = 10000 };
+	static struct sn_entry *first[FLOWS], *last[FLOWS];
+	struct world *w = *state;
+	uint32_t n = 0, bundled = 0;
+
+	for (uint32_t i = 0; n < FLOWS; i++) {
+		struct sn_flow flow = flow_of(i, SN_UDP);
 		struct sn_bundle_uses uses;
 
+		if (sn_flow_both_shard(w->state, &flow) % SN_SHARDS != 5)
+			continue;
 		w->now += 100000;
 		uses = uses_of(w, i, SN_UDP, 0);
-		first[i] = uses.entries[0];
-		last[i] = uses.entries[TABLES - 1];
+		first[n] = uses.entries[0];
+		last[n] = uses.entries[TABLES - 1];
 		sn_bundle_make(w->state, &uses, w->now);
-		if (i % 2 == 0)
-			first[i]->last_use++; /* used again */
-		else if (!sn_entry_bundled(last[i]))
-			continue;
+		if (n++ % 2 == 0)
+			uses.entries[0]->last_use++; /* used again */
 	}
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		bundled += sn_entry_bundled(last[i]);
@@ -319,7 +369,8 @@ static void bundles_give_way_to_others(void **state)
 		if (sn_entry_bundled(last[i]))
 			assert_ptr_equal(last[i]->leader, first[i]);
 	}
-	assert_in_range(bundled, FLOWS / 2, FLOWS);
+	assert_in_range(bundled, ROOM / SN_SHARDS, FLOWS / 4);
+	assert_in_range(new_ones(last, FLOWS), 1, bundled); /* places are not the first ones' for good */
 	sn_bundle_part_all(w->state);
 	for (uint32_t i = 0; i < FLOWS; i++)
 		assert_false(sn_entry_bundled(first[i]) || sn_entry_bundled(last[i]));
@@ -384,6 +435,8 @@ int main(void)
 		TEST(a_reset_is_judged_by_what_the_leader_saw),
 		TEST(what_would_change_differently_is_no_bundle),
 		TEST(fewer_uses_are_not_those_of_the_bundle),
+		TEST(those_that_join_or_lead_have_another_generation),
+		TEST(there_is_room_for_the_flows_of_the_program),
 		TEST(bundles_give_way_to_others),
 		TEST(another_program_parts_them),
 		TEST(entries_are_carried_as_if_used_one_by_one),

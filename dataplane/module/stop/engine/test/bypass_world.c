@@ -140,8 +140,9 @@ static void add_table(const struct making *m, const char *name)
 	Sinter__Program__V1__StateTable *table = NEW(m->arena, state_table);
 	Sinter__Program__V1__Passing *passing = NEW(m->arena, passing);
 
-	passing->tcp_ms = 100000;
-	passing->tcp_transitory_ms = passing->udp_ms = 20000;
+	/* The last function forgets first. */
+	passing->tcp_ms = 100000 - 1000 * (uint32_t)m->msg->n_tables;
+	passing->tcp_transitory_ms = passing->udp_ms = 20000 - 1000 * (uint32_t)m->msg->n_tables;
 	passing->tcp_closing_ms = 1000;
 	passing->icmp_ms = 5000;
 	passing->packets = m->o.packets;
@@ -153,7 +154,7 @@ static void add_table(const struct making *m, const char *name)
 
 program_msg *bypassed_wire(struct sn_arena *arena, struct bypass_options o)
 {
-	static const char *const names[] = {"ips", "ids"};
+	static const char *const names[] = {"ips", "ids", "probe"};
 	struct making m = {arena, sn_sample_wire(arena), o};
 	Sinter__Program__V1__Segment **segments = sn_arena_alloc(arena, SEGMENTS_MAX * sizeof(*segments));
 	uint32_t n = o.functions ? o.functions : 1;
