@@ -17,12 +17,12 @@ const (
 	inALine      = 7     // entries of a bundle
 )
 
-// bundlesOf is what bundles take, at most: there is one for each flow that may have entries of three owners.
+// bundlesOf is what bundles take, at most: there is one for each flow that may have entries of two owners.
 func bundlesOf(p *programpb.Program) int64 {
 	rooms := bundledRooms(p)
 	flows, line := int64(bundlesLeast), int64(rule.EntryBytes)
-	if len(rooms) >= 3 {
-		flows = min(max(flows, rooms[2]), bundlesMost)
+	if len(rooms) >= 2 {
+		flows = min(max(flows, rooms[1]), bundlesMost)
 	}
 	if len(rooms) > inALine {
 		line *= 2

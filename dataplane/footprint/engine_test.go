@@ -80,7 +80,7 @@ func programs(t *testing.T) (list []*programpb.Program) {
 			list = append(list, p.Result.Program)
 		}
 	}
-	for _, flows := range [][]int{{4_000_000, 1_000_000, 3_000_000}, {4_000_000, 4_000_000, 4_000_000}, {1000, 4_000_000, 4_000_000}, slices.Repeat([]int{1_000_000}, 9)} {
+	for _, flows := range [][]int{{4_000_000, 1_000_000, 3_000_000}, {4_000_000, 4_000_000, 4_000_000}, {1000, 1000, 4_000_000}, {4_000_000, 900_000}, slices.Repeat([]int{1_000_000}, 9)} {
 		list = append(list, firewalls(t, flows))
 	}
 	return list

@@ -38,8 +38,11 @@ func stateRows() []row {
 		{"stateful-napt-200k", append(stateful(1), napts(1, many)...), mixed(many, frameSize), 0},
 		{"stateful-2-napt-200k", append(stateful(2), napts(1, many)...), mixed(many, frameSize), 0},
 		{"balancer-10k", functions{balancer("lb")}, served, 2.3},
+		{"balancer-200k", functions{balancer("lb")}, toService(many), 0},
 		{"napt-stateful-balancer-10k", append(alternating(2), balancer("lb")), served, 2.5},
+		{"napt-stateful-balancer-200k", slices.Concat(napts(1, many), stateful(1), functions{balancer("lb")}), toService(many), 0},
 		{"balancer-napt-router-10k", slices.Concat(functions{balancer("lb")}, napts(1, flows), functions{router("rt")}), served, 2.4},
+		{"balancer-napt-router-200k", slices.Concat(functions{balancer("lb")}, napts(1, many), functions{router("rt")}), toService(many), 0},
 	} {
 		list = append(list, row{Group: "state", Name: c.name, N: len(c.fns), chain: fixed(c.fns), traffic: c.traffic, Bound: c.bound, apart: len(c.fns) > 1})
 	}

@@ -100,12 +100,12 @@ static struct sn_cache_entry *place(struct sn_cache *c, const struct sn_cache_en
 }
 
 struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-				     const struct sn_session *session)
+				     struct sn_cache_told told)
 {
 	/* One in eight, whichever, takes the place of another: that may have ended. */
-	struct sn_cache_entry *to = place(c, e, hash, !session || ++c->turn % 8 == 0);
+	struct sn_cache_entry *to = place(c, e, hash, !told.comes || ++c->turn % 8 == 0);
 
-	if (!to && sn_shorts_keep(c, e, hash, session))
+	if (!to && sn_shorts_keep(c, e, hash, told))
 		return NULL;
 	if (!to)
 		to = place(c, e, hash, true);

@@ -83,31 +83,34 @@ struct sn_cache_entry {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line");
 
-enum sn_cache_form_kind {
-	SN_CACHE_ALONE,		 /* the session is the only one on the way, or leads all others */
-	SN_CACHE_FIRST,		 /* it is the first of two, */
-	SN_CACHE_SECOND,	 /* … or the second */
-	SN_CACHE_FOLLOWS,	 /* it follows the only one (sn_bundle.h), */
-	SN_CACHE_FOLLOWS_TURNED, /* … whose inside is its outside */
+/* How a short decision names what it needs: by its slot a session that has the flow as it comes, and by the
+ * slot behind, if there is one, another entry. */
+enum sn_cache_form_how {
+	SN_CACHE_TWO = 1,	       /* there is another one */
+	SN_CACHE_BACK = 2,	       /* the packet comes from the session's outside */
+	SN_CACHE_OTHER_FIRST = 4,      /* the other is the first or the only one that the decision uses */
+	SN_CACHE_BOTH = 8,	       /* both are used */
+	SN_CACHE_LEAVES_BY_OTHER = 16, /* the other has the flow as it leaves: two functions translate it */
+	SN_CACHE_OTHER_BACK = 32,      /* the packet goes to the other's inside */
 };
 
 /*
  * Where flows are more than the entries, most decisions are kept short: a session, which has all that is the
- * flow's own, and a form, which has what its decision has in common with many others. If there are two
- * sessions on the way, or many of which one leads, the one that has what the flow becomes is named by a slot,
- * and the other, or the leader, by the slot behind.
+ * flow's own, and a form, which has what its decision has in common with many others. Another entry is named,
+ * too, if it is used on the way, if it leads a bundle that the session is in (sn_bundle.h), or if it alone
+ * has the flow as it leaves.
  */
 struct sn_cache_form {
 	uint32_t high[2]; /* of the addresses of the session and the other: what slots leave out */
 	uint32_t signature;
-	uint16_t owner; /* of the sessions */
+	uint16_t owner; /* of the session */
 	uint16_t neigh;
 	uint16_t path;
 	uint16_t ingress;
 	uint8_t min_ttl;
 	uint8_t ttl_dec;
 	uint8_t flags;
-	uint8_t kind;  /* enum sn_cache_form_kind */
+	uint8_t how;   /* enum sn_cache_form_how */
 	uint16_t next; /* an older form with the same hash; none in use ends the chain */
 	uint8_t pad[6];
 };
@@ -178,11 +181,15 @@ bool sn_cache_prepare(struct sn_cache *c);
 /* Forget all. */
 void sn_cache_flush(struct sn_cache *c);
 
-/* Keep a decision, whose entry has its key. session: one of its sessions, which has the flow as it comes and
- * as it leaves; NULL: none has. Where it is; NULL: it is kept short. */
+/* Sessions on the way that have a flow as it comes, and as it leaves. NULL: none has. */
 struct sn_session;
+struct sn_cache_told {
+	const struct sn_session *comes, *leaves;
+};
+
+/* Keep a decision, whose entry has its key. Where it is; NULL: it is kept short. */
 struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-				     const struct sn_session *session);
+				     struct sn_cache_told told);
 
 /* Room for short decisions follows the sessions that there are; once per tick. */
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
@@ -191,7 +198,7 @@ void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
 struct sn_cache_short {
 	const struct sn_cache_form *form;
 	const struct sn_session *session;
-	const struct sn_entry *other; /* unless it is alone */
+	const struct sn_entry *other; /* if there is one */
 	uint32_t generation;	      /* of the session when it was kept */
 	uint32_t others;	      /* the same of the other */
 };

@@ -23,9 +23,9 @@ static inline size_t sn_shorts_size(uint32_t buckets)
 	return size < SN_PAGE ? SN_PAGE : size;
 }
 
-/* Keeps a decision short, if it is what its session says. */
+/* Keeps a decision short, if it is what its sessions say. */
 bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-		    const struct sn_session *s);
+		    struct sn_cache_told told);
 
 /* The contents of all slots are forgotten. */
 void sn_shorts_forget(struct sn_cache *c);

@@ -21,7 +21,7 @@ static const struct sn_cache_form *form_of(const struct sn_cache *c, uint16_t nu
 	return (uint16_t)(number - c->first_form) < c->n_forms ? &c->forms[number] : NULL;
 }
 
-/* Whether the other session is there as it was when it was named. */
+/* Whether the other entry is there as it was when it was named. */
 static bool is_there(const struct sn_cache_short *found)
 {
 	const struct sn_entry *e = found->other;
@@ -29,34 +29,24 @@ static bool is_there(const struct sn_cache_short *found)
 	return e->live && e->generation == found->others;
 }
 
-/* first, second: the decision's sessions; the second may be NULL. back: the packet comes from the outside of
- * the session that has the flow. */
-static inline bool expand(const struct sn_cache *c, const struct sn_cache_short *found,
-			  const struct sn_entry *first, const struct sn_entry *second, bool back,
-			  struct sn_cache_entry *e)
+/* A decision's key, and all but the flow as it leaves. back: the packet comes from the session's outside.
+ * first, second: the entries that it uses; the second may be NULL. */
+static __rte_always_inline void begin(const struct sn_cache *c, const struct sn_cache_short *found, bool back,
+				      const struct sn_entry *first, const struct sn_entry *second,
+				      struct sn_cache_entry *e)
 {
 	const struct sn_cache_form *form = found->form;
 	const struct sn_session *s = found->session;
-	uint32_t was = back ? s->outside_addr : s->inside_addr, is = back ? s->inside_addr : s->outside_addr;
-	uint16_t port = back ? s->outside_port : s->inside_port,
-		 now = back ? s->inside_port : s->outside_port;
-	uint32_t sum = sn_diff32(was, is);
+	uint32_t address = back ? s->outside_addr : s->inside_addr;
+	uint16_t port = back ? s->outside_port : s->inside_port;
 
-	if (!sn_session_tells(s, form->owner, found->generation))
-		return false;
 	memset(e, 0, sizeof(*e));
-	e->addresses = back ? (uint64_t)s->remote_addr << 32 | was : (uint64_t)was << 32 | s->remote_addr;
+	e->addresses =
+		back ? (uint64_t)s->remote_addr << 32 | address : (uint64_t)address << 32 | s->remote_addr;
 	e->ports_key = (back ? (uint64_t)s->remote_port << 48 | (uint64_t)port << 32
 			     : (uint64_t)port << 48 | (uint64_t)s->remote_port << 32) |
 		       (uint32_t)s->proto << 24 | (uint32_t)form->ingress << 8 | c->generation;
 	e->signature = form->signature;
-	e->src = rte_cpu_to_be_32(back ? s->remote_addr : is);
-	e->dst = rte_cpu_to_be_32(back ? is : s->remote_addr);
-	e->sport = rte_cpu_to_be_16(back ? s->remote_port : now);
-	e->dport = rte_cpu_to_be_16(back ? now : s->remote_port);
-	e->head_move = sn_head_move_of(form->ttl_dec,
-				       sn_diff_norm(sum + sn_diff16((uint32_t)form->ttl_dec << 8, 0)));
-	e->l4_diff = rte_cpu_to_be_16(sn_diff_norm(sum + sn_diff16(port, now)));
 	e->neigh = form->neigh;
 	e->vlan = SN_CACHE_KEEP_VLAN;
 	e->path = form->path;
@@ -67,29 +57,82 @@ static inline bool expand(const struct sn_cache *c, const struct sn_cache_short 
 	e->sessions[0] = sn_cache_entry_word(first);
 	if (second)
 		e->sessions[1] = sn_cache_entry_word(second);
+}
+
+/* The flow as it leaves by a session; to its inside, if back. */
+static __rte_always_inline void leave(const struct sn_session *s, bool back, struct sn_cache_entry *e)
+{
+	e->src = rte_cpu_to_be_32(back ? s->remote_addr : s->outside_addr);
+	e->dst = rte_cpu_to_be_32(back ? s->inside_addr : s->remote_addr);
+	e->sport = rte_cpu_to_be_16(back ? s->remote_port : s->outside_port);
+	e->dport = rte_cpu_to_be_16(back ? s->inside_port : s->remote_port);
+}
+
+/* How checksums move with it. addresses, ports: the changes of what is under them. */
+static __rte_always_inline void sum_up(const struct sn_cache_form *form, uint32_t addresses, uint32_t ports,
+				       struct sn_cache_entry *e)
+{
+	e->head_move = sn_head_move_of(form->ttl_dec,
+				       sn_diff_norm(addresses + sn_diff16((uint32_t)form->ttl_dec << 8, 0)));
+	e->l4_diff = rte_cpu_to_be_16(sn_diff_norm(addresses + ports));
+}
+
+/* One session has the flow as it comes and as it leaves. */
+static __rte_always_inline bool expand_one(const struct sn_cache *c, const struct sn_cache_short *found,
+					   bool back, const struct sn_entry *first,
+					   const struct sn_entry *second, struct sn_cache_entry *e)
+{
+	const struct sn_session *s = found->session;
+	uint32_t addresses = back ? sn_diff32(s->outside_addr, s->inside_addr)
+				  : sn_diff32(s->inside_addr, s->outside_addr);
+	uint32_t ports = back ? sn_diff16(s->outside_port, s->inside_port)
+			      : sn_diff16(s->inside_port, s->outside_port);
+
+	if (!sn_session_tells(s, found->form->owner, found->generation))
+		return false;
+	begin(c, found, back, first, second, e);
+	leave(s, back, e);
+	sum_up(found->form, addresses, ports, e);
+	return true;
+}
+
+/* The other has it as it leaves. */
+static bool expand_two(const struct sn_cache *c, const struct sn_cache_short *found, bool back,
+		       const struct sn_entry *first, const struct sn_entry *second, struct sn_cache_entry *e)
+{
+	const struct sn_session *s = found->session, *other = (const struct sn_session *)found->other;
+	uint32_t src, dst;
+
+	if (!sn_session_tells(s, found->form->owner, found->generation) ||
+	    !sn_session_tells(other, other->entry.owner, found->others))
+		return false;
+	begin(c, found, back, first, second, e);
+	leave(other, found->form->how & SN_CACHE_OTHER_BACK, e);
+	src = sn_diff32((uint32_t)(e->addresses >> 32), rte_be_to_cpu_32(e->src));
+	dst = sn_diff32((uint32_t)e->addresses, rte_be_to_cpu_32(e->dst));
+	sum_up(found->form, src + dst,
+	       sn_diff16((uint32_t)(e->ports_key >> 48), rte_be_to_cpu_16(e->sport)) +
+		       sn_diff16((uint32_t)(e->ports_key >> 32), rte_be_to_cpu_16(e->dport)),
+	       e);
 	return true;
 }
 
 bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *found, struct sn_cache_entry *e)
 {
-	const struct sn_entry *s = &found->session->entry, *other = found->other;
-	bool back = found->form->flags & SN_CACHE_RETURN0, second_back;
+	const struct sn_entry *s = &found->session->entry, *first = s, *second = NULL;
+	uint8_t how = found->form->how;
+	bool back = how & SN_CACHE_BACK;
 
-	if (likely(found->form->kind == SN_CACHE_ALONE))
-		return expand(c, found, s, NULL, back, e);
+	if (likely(!(how & SN_CACHE_TWO)))
+		return expand_one(c, found, back, s, NULL, e);
 	if (!is_there(found))
 		return false;
-	second_back = found->form->flags & SN_CACHE_RETURN1;
-	switch (found->form->kind) {
-	case SN_CACHE_FIRST:
-		return expand(c, found, s, other, back, e);
-	case SN_CACHE_SECOND:
-		return expand(c, found, other, s, second_back, e);
-	case SN_CACHE_FOLLOWS:
-		return expand(c, found, other, NULL, back, e);
-	default:
-		return expand(c, found, other, NULL, !back, e);
-	}
+	if (how & SN_CACHE_OTHER_FIRST)
+		first = found->other;
+	if (how & SN_CACHE_BOTH)
+		second = how & SN_CACHE_OTHER_FIRST ? s : found->other;
+	return how & SN_CACHE_LEAVES_BY_OTHER ? expand_two(c, found, back, first, second, e)
+					      : expand_one(c, found, back, first, second, e);
 }
 
 /* Bit i: slot i has the tag's first 8 bits. */
@@ -163,7 +206,7 @@ static const struct sn_cache_slot *find_in(const struct sn_cache *c, const struc
 		return NULL;
 	found->session = (const struct sn_session *)address_of(found->form->high[0], *slot);
 	found->generation = slot->generation;
-	if (likely(found->form->kind == SN_CACHE_ALONE))
+	if (likely(!(found->form->how & SN_CACHE_TWO)))
 		return slot;
 	if (!slot[1].other || slot[1].form != slot->form)
 		return NULL; /* another decision has its place */
@@ -239,7 +282,7 @@ bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_shor
 	slot = find_in(c, &c->before, hash, found);
 	if (!slot)
 		return false;
-	put(c, hash, *slot, found->form->kind == SN_CACHE_ALONE ? NULL : slot + 1);
+	put(c, hash, *slot, found->form->how & SN_CACHE_TWO ? slot + 1 : NULL);
 	return true;
 }
 
@@ -278,28 +321,40 @@ static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
 }
 
 /* Whether the packets of a decision come from a session's outside. */
-static bool is_back(const struct sn_cache_entry *e, const struct sn_session *s)
+static bool comes_back(const struct sn_cache_entry *e, const struct sn_session *s)
 {
 	return e->addresses != ((uint64_t)s->inside_addr << 32 | s->remote_addr) ||
 	       (uint16_t)(e->ports_key >> 48) != s->inside_port;
 }
 
-/* The session of a decision that is not the one, and what that is to it. NULL: the decision has no other. */
-static const struct sn_entry *other_of(const struct sn_cache_entry *e, const struct sn_session *s,
-				       uint8_t *kind)
+/* Whether they go to its inside. */
+static bool goes_back(const struct sn_cache_entry *e, const struct sn_session *s)
 {
-	const struct sn_entry *first = sn_cache_entry_of(e->sessions[0]);
+	return e->src != rte_cpu_to_be_32(s->outside_addr) || e->sport != rte_cpu_to_be_16(s->outside_port);
+}
 
-	if (e->sessions[1]) {
-		*kind = sn_cache_entry_of(e->sessions[1]) == &s->entry ? SN_CACHE_SECOND : SN_CACHE_FIRST;
-		return *kind == SN_CACHE_SECOND ? first : sn_cache_entry_of(e->sessions[1]);
+/* How a decision that uses these entries is short, and the other entry, NULL if there is none. It need not be
+ * so: there are two slots, and the directions are those of most. */
+static uint8_t how_of(const struct sn_cache_entry *e, struct sn_cache_told told,
+		      const struct sn_entry **other)
+{
+	const struct sn_entry *s = &told.comes->entry, *first = sn_cache_entry_of(e->sessions[0]),
+			      *second = sn_cache_entry_of(e->sessions[1]);
+	uint8_t how = comes_back(e, told.comes) ? SN_CACHE_BACK : 0;
+
+	*other = NULL;
+	if (told.leaves != told.comes) {
+		*other = &told.leaves->entry;
+		how |= SN_CACHE_LEAVES_BY_OTHER | (goes_back(e, told.leaves) ? SN_CACHE_OTHER_BACK : 0);
+	} else if (first != s) {
+		*other = first;
+	} else if (second) {
+		*other = second;
 	}
-	*kind = SN_CACHE_ALONE;
-	if (first == &s->entry)
-		return NULL;
-	*kind = is_back(e, s) == ((e->flags & SN_CACHE_RETURN0) != 0) ? SN_CACHE_FOLLOWS
-								      : SN_CACHE_FOLLOWS_TURNED;
-	return first;
+	if (!*other)
+		return how;
+	return how | SN_CACHE_TWO | (first == *other ? SN_CACHE_OTHER_FIRST : 0) |
+	       (second ? SN_CACHE_BOTH : 0);
 }
 
 static struct sn_cache_slot slot_of(uint16_t form, const struct sn_entry *e)
@@ -311,10 +366,12 @@ static struct sn_cache_slot slot_of(uint16_t form, const struct sn_entry *e)
 #define SHORT_FLAGS (SN_CACHE_RETURN0 | SN_CACHE_RETURN1 | SN_CACHE_OBSERVED) /* that a form may have */
 
 bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-		    const struct sn_session *s)
+		    struct sn_cache_told told)
 {
-	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move), kind;
-	const struct sn_entry *other = other_of(e, s, &kind);
+	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move);
+	const struct sn_session *s = told.comes;
+	const struct sn_entry *other;
+	uint8_t how = how_of(e, told, &other);
 	struct sn_cache_form form = {
 		.high = {(uint32_t)((uintptr_t)s >> HIGH_SHIFT), (uint32_t)((uintptr_t)other >> HIGH_SHIFT)},
 		.signature = e->signature,
@@ -325,7 +382,7 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 		.min_ttl = e->min_ttl,
 		.ttl_dec = ttl_dec,
 		.flags = e->flags,
-		.kind = kind,
+		.how = how,
 	};
 	struct sn_cache_short as = {&form, s, other, s->entry.generation, other ? other->generation : 0};
 	struct sn_cache_slot behind;

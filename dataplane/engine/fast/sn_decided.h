@@ -126,13 +126,17 @@ static __rte_always_inline bool send_tagged(struct sn_known k, struct sn_pkt *p,
 	return true;
 }
 
-#define LOOKS_AGAIN 64 /* packets */
+#define LOOKS_AGAIN 64 /* packets, … */
+#define CROWDED	    16 /* … and so many times as many where flows are more than the cache has entries */
 
-/* Two sessions that a decision names were not changed alike when it was made, or it was to be a short one.
- * Whether that is looked at again, as it is now and then. */
+/* Two sessions that a decision names were not changed alike when it was made. Whether that is looked at
+ * again, as it is now and then. */
 static inline bool looks_again(const struct sn_fast *f, uint32_t i)
 {
-	return f->env.stats.cache_hits % LOOKS_AGAIN == 0 && sn_cache_has_room(&f->cache, f->found.hashes[i]);
+	uint64_t hits = f->env.stats.cache_hits;
+
+	return hits % LOOKS_AGAIN == 0 &&
+	       (sn_cache_has_room(&f->cache, f->found.hashes[i]) || hits % (LOOKS_AGAIN * CROWDED) == 0);
 }
 
 /* A decided packet that uses two sessions. */

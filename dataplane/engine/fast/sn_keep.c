@@ -16,12 +16,12 @@ struct flow_keeper {
 
 /* The state that a decision uses: sessions first, then what those operations have that are done to each
  * packet, in their order. False: it is more than an entry can name. */
-static bool remember_state(const struct sn_execution *x, bool roomy, struct sn_cache_entry *e)
+static bool remember_state(const struct sn_execution *x, struct sn_cache_entry *e)
 {
 	struct sn_bundle_uses uses;
 	uint32_t n = 0;
 
-	if (!sn_journal_sessions(x, roomy, &uses) || uses.n > SN_CACHE_SESSIONS)
+	if (!sn_journal_sessions(x, &uses) || uses.n > SN_CACHE_SESSIONS)
 		return false;
 	for (; n < uses.n; n++) {
 		e->sessions[n] = sn_cache_entry_word(uses.entries[n]);
@@ -48,29 +48,31 @@ static void observe_kept(const struct sn_fast *f, const struct sn_execution *x,
 	sn_observer_place(running->observer, sn_cache_cell(&f->cache, kept), &x->seen);
 }
 
-static bool translates(const struct sn_use *u)
-{
-	const struct sn_session *s = (const struct sn_session *)u->entry;
-
-	return s->inside_addr != s->outside_addr || s->inside_port != s->outside_port;
-}
-
-/* A session on the way that says all there is about the flow, if a short decision would: what is observed
- * then is the packet as it comes, or as it leaves. NULL: none does. */
-static const struct sn_session *told_by(const struct sn_execution *x, const struct sn_pkt *p)
+/* Sessions on the way that say all there is about the flow, if a short decision would: what is observed then
+ * is the packet as it comes, or as it leaves. Those between that translate, too, need not be known. */
+static struct sn_cache_told told_by(const struct sn_execution *x, const struct sn_pkt *p)
 {
 	const struct sn_flow_cell *f = &x->seen;
-	const struct sn_use *use = x->uses;
+	struct sn_cache_told told = {0};
 
 	if (x->n_uses < 1 || x->each)
-		return NULL;
+		return told;
 	if (x->observed &&
 	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
 	    (f->src != p->src0 || f->dst != p->dst0 || f->sport != p->sport0 || f->dport != p->dport0))
-		return NULL;
-	while (use < x->uses + x->n_uses && !translates(use))
-		use++;
-	return (const struct sn_session *)(use < x->uses + x->n_uses ? use : x->uses)->entry;
+		return told;
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		const struct sn_session *s = (const struct sn_session *)x->uses[i].entry;
+
+		if (!sn_session_translates(s))
+			continue;
+		if (!told.comes)
+			told.comes = s;
+		told.leaves = s;
+	}
+	if (!told.comes)
+		told.comes = told.leaves = (const struct sn_session *)x->uses[0].entry;
+	return told;
 }
 
 /* Keep the decision for the packets of this flow that follow. */
@@ -86,7 +88,7 @@ static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, c
 	if (x->min_ttl > 255 || !sn_cache_current(&f->cache, flow->key) || sn_journal_spans_shards(x))
 		return;
 	memset(e, 0, sizeof(*e));
-	if (!remember_state(x, sn_cache_has_room(&f->cache, flow->hash), e))
+	if (!remember_state(x, e))
 		return;
 	path = sn_paths_find(&f->env.counts->paths, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)

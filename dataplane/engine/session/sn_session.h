@@ -72,6 +72,12 @@ static inline bool sn_session_tells(const struct sn_session *s, uint32_t owner, 
 	       !(s->seen & (SN_SEEN_CHECKED | SN_SEEN_COUNTED));
 }
 
+/* Whether the flow is another one behind the function. */
+static inline bool sn_session_translates(const struct sn_session *s)
+{
+	return s->inside_addr != s->outside_addr || s->inside_port != s->outside_port;
+}
+
 /* A session that translates nothing has its packets counted, until so many have come; 1 at least. */
 static inline void sn_session_count(struct sn_session *s, uint16_t packets)
 {

@@ -103,11 +103,12 @@ void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader
 			 bool is_return, uint64_t now)
 {
 	struct sn_bundle_uses all;
+	struct sn_bundle *bundle = sn_bundle_loosen(state, &leader->entry, &all);
 
-	sn_bundle_part_to(state, &leader->entry, &all);
 	for (uint32_t i = 0; i < all.n; i++)
 		sn_session_use(state, (struct sn_session *)all.entries[i], tcp,
 			       is_return ^ (all.returns >> i & 1), now);
+	sn_bundle_tighten(state, bundle);
 }
 
 /* ---- in a bundle ---- */

@@ -16,10 +16,7 @@ uint32_t sn_session_scaled(const struct sn_session *session, uint32_t window, bo
 void sn_session_tcp(const struct sn_state *state, struct sn_session *session, const uint8_t *tcp,
 		    bool is_return, uint64_t now);
 
-/*
- * The same of one that leads a bundle, whose entries may be moved differently: each is used for itself, and
- * they are no bundle any more.
- */
+/* The same of one that leads a bundle, whose entries may be moved differently: each is used for itself. */
 void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader, const uint8_t *tcp,
 			 bool is_return, uint64_t now);
 

@@ -112,13 +112,10 @@ void sn_journal_commit(struct sn_execution *x);
 /* Back to where the journal had n uses; what was not committed was not. */
 void sn_journal_roll_back(struct sn_execution *x, uint32_t n);
 
-/*
- * The sessions that a decision has to remember, of those that the packet used: one that stands for all, if
- * they are changed alike. Two stay apart unless the decision is `roomy`: a short one names no session that is
- * used together with another (sn_cache.h). False: the decision cannot be kept.
- */
+/* The sessions that a decision has to remember, of those that the packet used: one that stands for all, if
+ * they are changed alike. False: the decision cannot be kept. */
 struct sn_bundle_uses;
-bool sn_journal_sessions(const struct sn_execution *x, bool roomy, struct sn_bundle_uses *uses);
+bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *uses);
 
 /* Whether the packet used state of shards that may come to have different owners: a decision notes but one.
  */

@@ -104,7 +104,7 @@ bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session 
  */
 static bool sessions_of(const struct sn_execution *x, bool all, struct sn_bundle_uses *to)
 {
-	to->n = to->returns = 0;
+	to->n = to->returns = to->translating = 0;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		const struct sn_use *u = &x->uses[i];
 
@@ -113,6 +113,7 @@ static bool sessions_of(const struct sn_execution *x, bool all, struct sn_bundle
 		if (to->n == SN_BUNDLE_MAX || u->made || u->again)
 			return false;
 		to->returns |= (uint32_t)u->is_return << to->n;
+		to->translating |= (uint32_t)sn_session_translates((struct sn_session *)u->entry) << to->n;
 		to->entries[to->n++] = u->entry;
 	}
 	return true;
@@ -149,14 +150,14 @@ static bool has_bundled(const struct sn_execution *x)
 	return false;
 }
 
-bool sn_journal_sessions(const struct sn_execution *x, bool roomy, struct sn_bundle_uses *uses)
+bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *uses)
 {
 	struct sn_entry *leader;
 
 	if (!sessions_of(x, true, uses))
 		return false;
 	leader = sn_bundle_leader(x->state, uses);
-	if (!leader && uses->n > (roomy ? 1 : 2) && !x->warm_up)
+	if (!leader && !x->warm_up)
 		leader = sn_bundle_make(x->state, uses, x->now);
 	if (leader) {
 		for (uint32_t i = 0; i < uses->n; i++)

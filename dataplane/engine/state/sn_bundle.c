@@ -16,7 +16,8 @@ static struct sn_bundle *bundle_of(const struct sn_state *state, const struct sn
 
 /* ---- apart ---- */
 
-static void part(const struct sn_state *state, struct sn_bundle *b)
+/* Each entry is as it would be alone. */
+static void loosen(const struct sn_state *state, struct sn_bundle *b)
 {
 	struct sn_entry *leader = b->entries[0];
 
@@ -28,7 +29,13 @@ static void part(const struct sn_state *state, struct sn_bundle *b)
 		table_of(state, e)->kind->catch_up(e, leader, b->turned >> i & 1);
 	}
 	leader->leads = 0;
-	entry_outdate(state, leader);
+}
+
+static void part(const struct sn_state *state, struct sn_bundle *b)
+{
+	if (b->entries[0]->leads)
+		loosen(state, b);
+	entry_outdate(state, b->entries[0]);
 	sn_bundles_give(state->bundles, b);
 }
 
@@ -38,18 +45,6 @@ void sn_bundle_part(const struct sn_state *state, struct sn_entry *e)
 
 	if (b)
 		part(state, b);
-}
-
-void sn_bundle_part_to(const struct sn_state *state, struct sn_entry *e, struct sn_bundle_uses *uses)
-{
-	struct sn_bundle *b = bundle_of(state, e);
-
-	uses->n = b ? b->n : 0;
-	if (!b)
-		return;
-	uses->returns = b->turned;
-	memcpy(uses->entries, b->entries, b->n * sizeof(*b->entries));
-	part(state, b);
 }
 
 void sn_bundle_part_all(const struct sn_state *state)
@@ -93,14 +88,18 @@ struct sn_entry *sn_bundle_leader(const struct sn_state *state, const struct sn_
 	return b->entries[0];
 }
 
-/* The leader would be the one with the shortest timeout. */
+/* The leader would be the one with the shortest timeout, and of these the first that translates. */
 static uint32_t leader_among(const struct sn_bundle_uses *uses)
 {
 	uint32_t first = 0;
 
-	for (uint32_t i = 1; i < uses->n; i++)
-		if (uses->entries[i]->timeout_ms < uses->entries[first]->timeout_ms)
+	for (uint32_t i = 1; i < uses->n; i++) {
+		uint32_t timeout = uses->entries[i]->timeout_ms, least = uses->entries[first]->timeout_ms;
+
+		if (timeout < least ||
+		    (timeout == least && (uses->translating >> i & ~(uses->translating >> first) & 1)))
 			first = i;
+	}
 	return first;
 }
 
@@ -130,14 +129,15 @@ static bool are_alike(const struct sn_state *state, const struct sn_bundle_uses 
 	return true;
 }
 
-/* False: there is none, and none is given up for this one. */
-static bool make_room(const struct sn_state *state, uint32_t shard)
+/* False: there is none, and none is given up for this one. Two entries are remembered by a decision as they
+ * are, so they take nobody's place. */
+static bool make_room(const struct sn_state *state, uint32_t shard, uint32_t entries)
 {
 	struct sn_bundle *victim;
 
 	if (sn_bundles_have_room(state->bundles, shard))
 		return true;
-	victim = sn_bundles_victim(state->bundles, shard);
+	victim = entries > 2 ? sn_bundles_victim(state->bundles, shard) : NULL;
 	if (victim)
 		part(state, victim);
 	return victim != NULL;
@@ -150,7 +150,7 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 	struct sn_bundle *b;
 
 	if (uses->n < 2 || !sn_bundles_fit(state->bundles, uses->n) || !are_alike(state, uses, first, now) ||
-	    !make_room(state, leader->shard))
+	    !make_room(state, leader->shard, uses->n))
 		return NULL;
 	b = sn_bundles_take(state->bundles, leader);
 	leader->leads = 1;
@@ -167,4 +167,47 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 		entry_outdate(state, e);
 	}
 	return leader;
+}
+
+/* ---- apart for a moment ---- */
+
+struct sn_bundle *sn_bundle_loosen(const struct sn_state *state, struct sn_entry *leader,
+				   struct sn_bundle_uses *uses)
+{
+	struct sn_bundle *b = bundle_of(state, leader);
+
+	uses->n = b->n;
+	uses->returns = b->turned;
+	memcpy(uses->entries, b->entries, b->n * sizeof(*b->entries));
+	loosen(state, b);
+	return b;
+}
+
+static bool are_still_alike(const struct sn_state *state, const struct sn_bundle *b)
+{
+	const struct sn_entry *leader = b->entries[0];
+
+	for (uint32_t i = 1; i < b->n; i++) {
+		const struct sn_entry *e = b->entries[i];
+
+		if (e->timeout_ms < leader->timeout_ms || e->last_use != leader->last_use ||
+		    !table_of(state, e)->kind->is_alike(leader, e, b->turned >> i & 1))
+			return false;
+	}
+	return true;
+}
+
+void sn_bundle_tighten(const struct sn_state *state, struct sn_bundle *b)
+{
+	struct sn_entry *leader = b->entries[0];
+
+	if (!are_still_alike(state, b)) {
+		part(state, b);
+		return;
+	}
+	leader->leads = 1;
+	for (uint32_t i = 1; i < b->n; i++) {
+		b->entries[i]->leader = leader;
+		b->entries[i]->follows = 1;
+	}
 }

@@ -58,7 +58,7 @@ static uint32_t room_of(const struct sn_state_owner *o, const struct sn_state_ta
 struct sn_bundles_size sn_bundles_wanted(const struct sn_state_owner *owners, uint32_t n_owners,
 					 struct sn_state_table *const *tables)
 {
-	uint32_t rooms[3] = {0}, n = 0; /* the three largest, in order */
+	uint32_t rooms[2] = {0}, n = 0; /* the two largest, in order */
 
 	for (uint32_t i = 0; i < n_owners; i++) {
 		const struct sn_state_table *t = tables[owners[i].table];
@@ -67,7 +67,7 @@ struct sn_bundles_size sn_bundles_wanted(const struct sn_state_owner *owners, ui
 		if (!t->kind->catch_up)
 			continue;
 		room = room_of(&owners[i], t);
-		for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t k = 0; k < 2; k++)
 			if (room > rooms[k]) {
 				uint32_t less = rooms[k];
 
@@ -76,8 +76,8 @@ struct sn_bundles_size sn_bundles_wanted(const struct sn_state_owner *owners, ui
 			}
 		n++;
 	}
-	/* A flow with three entries has them of three owners. */
-	return (struct sn_bundles_size){.flows = RTE_MAX(rooms[2], FLOWS_LEAST),
+	/* A flow has its entries of different owners, mostly. */
+	return (struct sn_bundles_size){.flows = RTE_MAX(rooms[1], FLOWS_LEAST),
 					.entries = n > IN_A_LINE ? SN_BUNDLE_MAX : IN_A_LINE};
 }
 

@@ -32,8 +32,7 @@ struct sn_bundles;
 struct sn_state_owner;
 struct sn_state_table;
 
-/* Room that a state's owners want: for all flows with three entries or more, which are remembered by their
- * bundle alone, and else for some. */
+/* Room that a state's owners want: for all flows that may have two entries or more. */
 struct sn_bundles_size sn_bundles_wanted(const struct sn_state_owner *owners, uint32_t n_owners,
 					 struct sn_state_table *const *tables);
 

@@ -25,8 +25,8 @@ struct world {
 static char *const names[TABLES] = {(char *)"a/flows", (char *)"b/flows", (char *)"c/flows"};
 static const uint32_t transitory_s[TABLES] = {20, 10, 30};
 
-/* Three tables of followed flows, of which the second forgets first. */
-static Sinter__Program__V1__Program *tracking_program(struct sn_arena *arena, uint32_t udp_s)
+/* Three tables of followed flows, of which the second forgets first; alike: they have the same times. */
+static Sinter__Program__V1__Program *tracking_program(struct sn_arena *arena, uint32_t udp_s, bool alike)
 {
 	Sinter__Program__V1__Program *msg = sn_sample_wire(arena);
 
@@ -38,9 +38,9 @@ static Sinter__Program__V1__Program *tracking_program(struct sn_arena *arena, ui
 
 		sinter__program__v1__state_table__init(table);
 		sinter__program__v1__tracking__init(t);
-		t->tcp_ms = 100000 + 1000 * i;
-		t->tcp_transitory_ms = transitory_s[i] * 1000;
-		t->udp_ms = (udp_s + i) * 1000;
+		t->tcp_ms = 100000 + 1000 * (alike ? 0 : i);
+		t->tcp_transitory_ms = transitory_s[alike ? 0 : i] * 1000;
+		t->udp_ms = (udp_s + (alike ? 0 : i)) * 1000;
 		t->icmp_ms = 5000;
 		table->name = names[i];
 		table->tracking = t;
@@ -50,17 +50,22 @@ static Sinter__Program__V1__Program *tracking_program(struct sn_arena *arena, ui
 	return msg;
 }
 
-static void load(struct world *w, uint32_t udp_s)
+static void load_as(struct world *w, uint32_t udp_s, bool alike)
 {
 	struct sn_error err = {0};
 	struct sn_program *before = w->program;
 	uint64_t kept, dropped;
 
-	w->program = sn_program_create(tracking_program(&w->arena, udp_s), NULL, &err);
+	w->program = sn_program_create(tracking_program(&w->arena, udp_s, alike), NULL, &err);
 	if (!w->program)
 		fail_msg("%s", err.text);
 	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
 	sn_program_free(before);
+}
+
+static void load(struct world *w, uint32_t udp_s)
+{
+	load_as(w, udp_s, false);
 }
 
 static int open_world(void **state)
@@ -234,6 +239,57 @@ static void a_connection_closes_for_all(void **state)
 	}
 }
 
+/* A segment that moves all alike leaves them together, and decisions about them as they are. */
+static void those_that_move_alike_stay_together(void **state)
+{
+	struct tcp syn = segment(SN_TCP_SYN, 1, 0), syn_ack = segment(SN_TCP_SYN | SN_TCP_ACK, 7, 2),
+		   ack = segment(SN_TCP_ACK, 2, 8), fin = segment(SN_TCP_FIN | SN_TCP_ACK, 2, 100),
+		   old = segment(SN_TCP_RST, 60000, 0);
+	struct world *w = *state;
+
+	load_as(w, 40, true);
+	for (uint32_t turned = 0; turned < 1u << TABLES; turned++) {
+		struct sn_bundle_uses uses = uses_of(w, 200 + turned, SN_TCP, turned);
+		struct sn_session *leader;
+		uint32_t generation;
+		bool back = turned & 1;
+
+		pass_each(w, &uses, &syn, false);
+		pass_each(w, &uses, &syn_ack, true);
+		leader = (struct sn_session *)sn_bundle_make(w->state, &uses, w->now);
+		if (turned != 0 && turned != (1u << TABLES) - 1) {
+			assert_null(leader); /* of some flows the other side has to acknowledge */
+			continue;
+		}
+		assert_ptr_equal(leader, uses.entries[0]);
+		generation = leader->entry.generation;
+		w->now += S;
+		sn_session_use(w->state, leader, ack.bytes, back, w->now);
+		w->now += S;
+		sn_session_use(w->state, leader, old.bytes, back, w->now);
+		for (uint32_t t = 0; t < TABLES; t++)
+			assert_int_equal(sn_entry_last_use(uses.entries[t]), w->now - S);
+		sn_session_use(w->state, leader, fin.bytes, back, w->now);
+		assert_int_equal(leader->entry.generation, generation);
+		assert_ptr_equal(sn_bundle_leader(w->state, &uses), leader);
+		for (uint32_t t = 0; t < TABLES; t++) {
+			struct sn_session *s = (struct sn_session *)uses.entries[t];
+
+			assert_int_equal(s->seen, leader->seen);
+			assert_true(s->seen & SN_SEEN_CLOSING);
+			assert_int_equal(s->entry.timeout_ms, transitory_s[0] * 1000);
+			assert_int_equal(sn_entry_last_use(&s->entry), w->now);
+		}
+		sn_bundle_part(w->state, &leader->entry);
+		for (uint32_t t = 0; t < TABLES; t++) {
+			struct sn_session *s = (struct sn_session *)uses.entries[t];
+
+			assert_int_equal(s->entry.last_use, w->now);
+			assert_int_equal(rte_be_to_cpu_32(s->ack[turned >> t & 1]), 100);
+		}
+	}
+}
+
 /* Each entry judges an RST by the acknowledgments that the leader has seen. */
 static void a_reset_is_judged_by_what_the_leader_saw(void **state)
 {
@@ -301,6 +357,27 @@ static uint32_t new_ones(struct sn_entry *const *entries, uint32_t n)
 	for (uint32_t i = n / 2; i < n; i++)
 		bundled += sn_entry_bundled(entries[i]);
 	return bundled;
+}
+
+/* The first that translates leads, of those with the shortest timeout: decisions need no other then. */
+static void of_equals_one_that_translates_leads(void **state)
+{
+	static const struct {
+		uint32_t translating, timeouts_ms[TABLES], leads;
+	} cases[] = {
+		{0, {10, 10, 10}, 0}, {2, {10, 10, 10}, 1}, {6, {10, 10, 10}, 1}, {4, {10, 10, 10}, 2},
+		{7, {10, 10, 10}, 0}, {1, {10, 9, 10}, 1},  {4, {10, 9, 9}, 2},	  {2, {9, 10, 9}, 0},
+	};
+	struct world *w = *state;
+
+	for (uint32_t i = 0; i < RTE_DIM(cases); i++) {
+		struct sn_bundle_uses uses = uses_of(w, 70 + i, SN_UDP, 0);
+
+		uses.translating = cases[i].translating;
+		for (uint32_t t = 0; t < TABLES; t++)
+			uses.entries[t]->timeout_ms = cases[i].timeouts_ms[t];
+		assert_ptr_equal(sn_bundle_make(w->state, &uses, w->now), uses.entries[cases[i].leads]);
+	}
 }
 
 /* Decisions remember entries by their generations. */
@@ -432,9 +509,11 @@ int main(void)
 		TEST(one_use_refreshes_all),
 		TEST(those_that_wait_longer_live_longer),
 		TEST(a_connection_closes_for_all),
+		TEST(those_that_move_alike_stay_together),
 		TEST(a_reset_is_judged_by_what_the_leader_saw),
 		TEST(what_would_change_differently_is_no_bundle),
 		TEST(fewer_uses_are_not_those_of_the_bundle),
+		TEST(of_equals_one_that_translates_leads),
 		TEST(those_that_join_or_lead_have_another_generation),
 		TEST(there_is_room_for_the_flows_of_the_program),
 		TEST(bundles_give_way_to_others),
