@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,8 +88,31 @@ func (w *world) eventually(what string, done func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
+			w.tell()
 			w.Fatalf("after five minutes: not %s", what)
 		}
+	}
+}
+
+// tell logs what the world's chains and instances say of themselves.
+func (w *world) tell() {
+	w.Helper()
+	var chains v1alpha1.ServiceChainList
+	var instances v1alpha1.ChainInstanceList
+	var pods corev1.PodList
+	for _, list := range []client.ObjectList{&chains, &instances, &pods} {
+		if err := w.client.List(context.Background(), list, client.InNamespace(w.namespace)); err != nil {
+			w.Error(err)
+		}
+	}
+	for _, c := range chains.Items {
+		for _, k := range c.Status.Conditions {
+			w.Logf("%s of generation %d: %s of %d is %s, %s: %s", c.Name, c.Generation, k.Type, k.ObservedGeneration, k.Status, k.Reason, k.Message)
+		}
+	}
+	for _, i := range instances.Items {
+		has := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Name == i.Name })
+		w.Logf("instance %s runs program %q, with a pod: %v", i.Name, i.Spec.Program, has)
 	}
 }
 
