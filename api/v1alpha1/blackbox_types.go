@@ -4,27 +4,30 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
-// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap).
+// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed).
 // With an image, Sinter runs it; without, someone else does.
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="bypass needs a function that writes nothing, as what it writes would be missing in packets that go past it: leave bypass out, or behavior.writes"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
 // +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass)",message="whenDown, behavior and bypass are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
+// +kubebuilder:validation:XValidation:rule="self.attachment != 'Routed' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="whenDown, behavior, bypass and image are not for attachment: Routed, a hop with addresses of its own that someone else runs: its packets are new ones to the chain"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
-	// each packet, and gives nothing back; packets go on as if it were not there.
+	// each packet, and gives nothing back; packets go on as if it were not there. Routed: it is a hop with addresses of its own, the gateways of two
+	// interfaces of the chain.
 	// +optional
 	// +kubebuilder:default=Wire
 	Attachment BlackboxAttachment `json:"attachment,omitempty"`
 
-	// Inside is the interface of the chain (wire: true) by which packets that come in at port `inside`, or copies of them, leave for the function.
+	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
+	// copies of them, leave for the function.
 	// +required
 	Inside Name `json:"inside,omitempty"`
 
-	// Outside is the interface of the chain (wire: true) by which packets that come in at port `outside`, or copies of them, leave for the function. A Tap
-	// without it gets copies of both directions by the other interface.
+	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
+	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.
 	// +optional
 	Outside Name `json:"outside,omitempty"`
 
@@ -173,13 +176,14 @@ func (r *BlackboxResources) Most() (cpu, memory resource.Quantity) {
 }
 
 // BlackboxAttachment is how a blackbox is in the way of packets.
-// +kubebuilder:validation:Enum=Wire;Tap
+// +kubebuilder:validation:Enum=Wire;Tap;Routed
 type BlackboxAttachment string
 
 // Attachments of blackboxes.
 const (
-	BlackboxWire BlackboxAttachment = "Wire" // packets go through from side to side
-	BlackboxTap  BlackboxAttachment = "Tap"  // it gets copies
+	BlackboxWire   BlackboxAttachment = "Wire"   // packets go through from side to side
+	BlackboxTap    BlackboxAttachment = "Tap"    // it gets copies
+	BlackboxRouted BlackboxAttachment = "Routed" // it is a hop with addresses
 )
 
 // BlackboxWhenDown is what becomes of packets while a blackbox is down.

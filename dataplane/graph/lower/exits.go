@@ -20,6 +20,9 @@ func (b *Builder) wireExits() {
 	entry := map[Port]Edge{}
 	for _, i := range b.Interfaces {
 		entry[i.Port()] = Edge{To: i.out}
+		if i.last >= 0 {
+			entry[i.Port()] = Edge{To: i.last}
+		}
 	}
 	byName := map[string]*Function{}
 	for _, f := range b.Functions {

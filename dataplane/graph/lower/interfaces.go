@@ -26,6 +26,7 @@ type Interface struct {
 	local int // nodes: the classifier of own addresses,
 	host  int // where packets to them end,
 	out   int // and the output
+	last  int // the node before it, for what the chain sends; -1: none
 }
 
 // Port is the interface, as functions are linked to it.
@@ -37,6 +38,9 @@ func (i *Interface) Entry() Edge { return Edge{To: i.local} }
 // Exit is where packets go that leave there.
 func (i *Interface) Exit() Edge { return Edge{To: i.out} }
 
+// PassLast has what leaves functions by the interface pass a node first, which leads to its Exit.
+func (i *Interface) PassLast(node int) { i.last = node }
+
 // Own are its addresses.
 func (i *Interface) Own() []netip.Addr { return append([]netip.Addr{addrOf(i.Prefix)}, i.Addresses...) }
 
@@ -45,7 +49,7 @@ func (b *Builder) resolveInterface(spec *v1alpha1.Interface, field string) {
 		b.resolveWire(spec, field)
 		return
 	}
-	i := &Interface{Name: string(spec.Name), Field: field, Spec: spec}
+	i := &Interface{Name: string(spec.Name), Field: field, Spec: spec, last: -1}
 	b.Interfaces = append(b.Interfaces, i)
 	p, problem := rules.ParseInterfaceAddress(string(spec.Address))
 	if b.Problem(b.Object, field+".address", problem) {

@@ -56,6 +56,13 @@ type Translating interface {
 	Outside() []netip.Prefix
 }
 
+// Between is implemented by kinds that lie outside of the chain, as hosts between two of its interfaces do: what comes to a port leaves by the port's
+// interface, and what comes in there leaves by the port.
+type Between interface {
+	// By is the name of a port's interface.
+	By(port string) v1alpha1.Name
+}
+
 // Readable is implemented by kinds that are written as a text, which may have errors.
 type Readable interface {
 	// Read tells what is wrong with the text; ok is false if nothing is known of the function.

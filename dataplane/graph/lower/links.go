@@ -85,7 +85,37 @@ func (b *Builder) pathEnd(path []v1alpha1.Endpoint, i int, side string) (Port, b
 		b.Fail(b.Object, field, name, "has no port %q, by which a path goes; its ports are %s: use links for them", side, strings.Join(f.Ports, ", "))
 		return Port{}, false
 	}
-	return Port{name, side}, true
+	return b.linked(f, side)
+}
+
+// linked is where what is linked to a function's port is linked to: its interface, if the function lies outside of the chain.
+func (b *Builder) linked(f *Function, port string) (Port, bool) {
+	k, ok := f.Kind.(Between)
+	if !ok {
+		return f.Port(port), true
+	}
+	i := b.between(f, port, k.By(port))
+	if i == nil {
+		return Port{}, false
+	}
+	return i.Port(), true
+}
+
+// between is the interface of a port of a function that lies outside of the chain; nil: there is none, which is said.
+func (b *Builder) between(f *Function, port string, name v1alpha1.Name) *Interface {
+	if i := b.FindInterface(string(name)); i != nil {
+		return i
+	}
+	var known []string
+	for _, i := range b.Interfaces {
+		known = append(known, i.Name)
+	}
+	hint := finding.DidYouMean(string(name), known)
+	if slices.ContainsFunc(b.wires, func(w *Wire) bool { return w.Name == string(name) }) {
+		hint, b.misnamed = "; it is a wire: give it an address and a gateway, and leave wire out", true
+	}
+	b.Fail(f.Object, f.Path+"."+port, string(name), "no interface of the chain with an address has this name%s", hint)
+	return nil
 }
 
 // endpoint is the port that a link names.
@@ -113,7 +143,7 @@ func (b *Builder) endpoint(s, field string) (Port, bool) {
 		b.Fail(b.Object, field, s, "function %q has no port %q%s", owner, name, finding.DidYouMean(name, f.Ports))
 		return Port{}, false
 	}
-	return Port{owner, name}, true
+	return b.linked(f, name)
 }
 
 func (b *Builder) unknownOwner(field, value, name string) {

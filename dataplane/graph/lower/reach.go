@@ -79,9 +79,23 @@ func (b *Builder) walk(from Port, visit func(to Port, f *Function) (outs []strin
 	leave(from)
 }
 
+// leaves tells whether packets that come to a port leave the chain there, for the function.
+func (b *Builder) leaves(f *Function, port string) bool {
+	k, ok := f.Kind.(Between)
+	if !ok {
+		return false
+	}
+	for _, w := range b.next {
+		if w.to == (Port{string(k.By(port)), ""}) {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *Builder) checkReached() {
 	for _, f := range b.Functions {
-		in := slices.ContainsFunc(f.Ports, func(name string) bool { return b.reached[f.Port(name)] })
+		in := slices.ContainsFunc(f.Ports, func(name string) bool { return b.reached[f.Port(name)] || b.leaves(f, name) })
 		if !in {
 			b.Fail(b.Object, f.Declared+".name", f.Name, "no packet gets to this function; link one of its ports (%s), or take it out", strings.Join(f.Ports, ", "))
 		}

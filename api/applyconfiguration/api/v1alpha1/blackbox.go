@@ -11,16 +11,18 @@ import (
 //
 // Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
-// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap).
+// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed).
 // With an image, Sinter runs it; without, someone else does.
 type BlackboxApplyConfiguration struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
-	// each packet, and gives nothing back; packets go on as if it were not there.
+	// each packet, and gives nothing back; packets go on as if it were not there. Routed: it is a hop with addresses of its own, the gateways of two
+	// interfaces of the chain.
 	Attachment *apiv1alpha1.BlackboxAttachment `json:"attachment,omitempty"`
-	// Inside is the interface of the chain (wire: true) by which packets that come in at port `inside`, or copies of them, leave for the function.
+	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
+	// copies of them, leave for the function.
 	Inside *apiv1alpha1.Name `json:"inside,omitempty"`
-	// Outside is the interface of the chain (wire: true) by which packets that come in at port `outside`, or copies of them, leave for the function. A Tap
-	// without it gets copies of both directions by the other interface.
+	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
+	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.
 	Outside *apiv1alpha1.Name `json:"outside,omitempty"`
 	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	Behavior *BlackboxBehaviorApplyConfiguration `json:"behavior,omitempty"`

@@ -13,10 +13,14 @@ import (
 func init() {
 	lower.Register("blackbox", func(k *v1alpha1.FunctionKinds) *v1alpha1.Blackbox { return k.Blackbox },
 		func(s *v1alpha1.Blackbox) lower.Kind {
-			if s.Attachment == v1alpha1.BlackboxTap {
+			switch s.Attachment {
+			case v1alpha1.BlackboxTap:
 				return &tap{spec: s}
+			case v1alpha1.BlackboxRouted:
+				return &routed{spec: s}
+			default:
+				return &blackbox{spec: s}
 			}
-			return &blackbox{spec: s}
 		})
 	lower.When(lower.Finished, func(b *lower.Builder) {
 		for _, f := range b.Functions {
