@@ -43,8 +43,8 @@ func (f Footprint) Total(cores int) int64 {
 // Least is what an engine takes though it has no session.
 func (f Footprint) Least() int64 { return own + f.Routes }
 
-// decisionBytes is the most that a table of short decisions has for each session that its worker has: it grows by a factor of four, beside the one before
-// it (dataplane/engine/cache/sn_cache_short.c).
+// decisionBytes is the most that tables of short decisions have for each session that their worker has: 64 in the one in use, 32 in the one before it, and 64
+// in that of a program to come (dataplane/engine/cache/sn_cache_short.c).
 const decisionBytes = 160
 
 func decisionsOf(p *programpb.Program) (bytes int64) {

@@ -150,6 +150,19 @@ void sn_stretch_give_up(struct sn_stretch *s)
 	atomic_store(&s->over, true);
 }
 
+bool sn_stretch_begin_again(struct sn_stretch *s)
+{
+	size_t ready = atomic_load_explicit(&s->ready, memory_order_acquire);
+
+	if (ready > 0 && ready < SIZE_MAX)
+		return false; /* the thread drops it at its next look */
+	if (ready == SIZE_MAX)
+		drop(s); /* a thread that has ended may have left it */
+	atomic_store_explicit(&s->used, 0, memory_order_relaxed);
+	atomic_store(&s->over, false);
+	return true;
+}
+
 /* ---- the thread ---- */
 
 static size_t least(size_t a, size_t b)
@@ -216,8 +229,8 @@ static enum pace serve(struct sn_growing *g)
 
 		pace = most(pace, bring(s, target_of(s)) ? BRINGS : s->pace > PAGE ? GROWS : RESTS);
 		if (atomic_load(&s->over) && atomic_load(&s->ready) > 0) {
-			atomic_store(&s->ready, 0);
 			drop(s);
+			atomic_store(&s->ready, 0);
 		}
 	}
 	return pace;

@@ -66,9 +66,17 @@ static inline void sn_stretch_reach(struct sn_stretch *s, size_t used)
 		sn_stretch_come(s, used);
 }
 
+/* It is not needed any more. It may be asked for again as a whole, and is zeroes then. */
+void sn_stretch_give_up(struct sn_stretch *s);
+
+/* A stretch that was given up is one that nobody has used yet. False: its memory is still to go. */
+bool sn_stretch_begin_again(struct sn_stretch *s);
+
 /* Asks for all of a stretch; true: it is there. */
 static inline bool sn_stretch_whole(struct sn_stretch *s)
 {
+	if (atomic_load_explicit(&s->over, memory_order_relaxed) && !sn_stretch_begin_again(s))
+		return false;
 	if (atomic_load_explicit(&s->ready, memory_order_acquire) >= s->size)
 		return true;
 	if (atomic_load_explicit(&s->used, memory_order_relaxed) != s->size)
@@ -81,9 +89,6 @@ static inline void sn_stretch_late(struct sn_stretch *s)
 {
 	atomic_fetch_add_explicit(&s->late, 1, memory_order_relaxed);
 }
-
-/* It is not needed any more, and not used again. */
-void sn_stretch_give_up(struct sn_stretch *s);
 
 /* ---- the thread ---- */
 

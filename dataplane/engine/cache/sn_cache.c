@@ -12,7 +12,7 @@ static bool map_memory(struct sn_cache *c, size_t entries)
 	size_t forms = (entries + SN_HUGE_PAGE - 1) & ~(size_t)(SN_HUGE_PAGE - 1), at;
 	uint32_t n, rooms = 0;
 
-	for (n = sn_shorts_first(c); n <= SN_SHORTS_MAX; n *= 4, rooms++)
+	for (n = sn_shorts_first(c); n <= SN_SHORTS_MAX; n *= 2, rooms++)
 		forms += sn_shorts_size(n);
 	at = forms;
 	c->memory = sn_growing_map(forms + SN_FORMS * sizeof(*c->forms), 1 + rooms);
@@ -21,7 +21,7 @@ static bool map_memory(struct sn_cache *c, size_t entries)
 	c->all = sn_growing_add(c->memory, 0, entries, true);
 	c->rooms = c->all + 1;
 	/* The largest first: each begins at a multiple of its size. */
-	for (n = sn_shorts_first(c); n <= SN_SHORTS_MAX; n *= 4) {
+	for (n = sn_shorts_first(c); n <= SN_SHORTS_MAX; n *= 2) {
 		at -= sn_shorts_size(n);
 		sn_growing_add(c->memory, at, sn_shorts_size(n), true);
 	}
@@ -64,9 +64,11 @@ void sn_cache_free(struct sn_cache *c)
 	c->forms = NULL;
 }
 
-bool sn_cache_prepare(struct sn_cache *c)
+bool sn_cache_prepare(struct sn_cache *c, uint32_t sessions)
 {
-	return sn_stretch_whole(c->all);
+	bool shorts = sessions == 0 || sn_shorts_begin(c, sessions);
+
+	return sn_stretch_whole(c->all) && shorts;
 }
 
 void sn_cache_flush(struct sn_cache *c)
@@ -100,10 +102,10 @@ static struct sn_cache_entry *place(struct sn_cache *c, const struct sn_cache_en
 }
 
 struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-				     struct sn_cache_told told)
+				     struct sn_cache_told told, bool replaces)
 {
-	/* One in eight, whichever, takes the place of another: that may have ended. */
-	struct sn_cache_entry *to = place(c, e, hash, !told.comes || ++c->turn % 8 == 0);
+	/* One in eight, whichever. */
+	struct sn_cache_entry *to = place(c, e, hash, !told.comes || (replaces && ++c->turn % 8 == 0));
 
 	if (!to && sn_shorts_keep(c, e, hash, told))
 		return NULL;

@@ -160,11 +160,13 @@ struct sn_cache {
 	uint64_t seed;
 	struct sn_growing *memory; /* of entries, forms and short decisions, whose stretches are … */
 	struct sn_stretch *all;	   /* … that of the entries, … */
-	struct sn_stretch *rooms; /* … and one for each table of short decisions; the next one to be used */
+	struct sn_stretch
+		*rooms; /* … and one for each size of a table of short decisions, the smallest first */
 	struct sn_cache_short_table shorts;
 	struct sn_cache_short_table
 		before;	       /* from which flows go to the one as they come; see sn_cache_tick() */
 	uint64_t before_until; /* ns */
+	uint32_t coming;       /* buckets of the table whose memory is being brought; 0: none is */
 	struct sn_cache_form *forms;
 	uint16_t *heads;     /* the newest form of each hash, if it is in use */
 	uint32_t first_form; /* in use; those before belong to what was forgotten */
@@ -175,8 +177,18 @@ struct sn_cache {
 int sn_cache_init(struct sn_cache *c, uint32_t entries);
 void sn_cache_free(struct sn_cache *c);
 
-/* Asks for the memory of all entries; true: it is there. */
-bool sn_cache_prepare(struct sn_cache *c);
+/* Asks for the memory of all entries, and of short decisions for so many sessions, if it has none yet; true:
+ * it is there. */
+bool sn_cache_prepare(struct sn_cache *c, uint32_t sessions);
+
+/* Whether some decisions are short. */
+static inline bool sn_cache_has_shorts(const struct sn_cache *c)
+{
+	return c->shorts.buckets != NULL;
+}
+
+/* Gives up the memory of short decisions. */
+void sn_cache_rest(struct sn_cache *c);
 
 /* Forget all. */
 void sn_cache_flush(struct sn_cache *c);
@@ -187,9 +199,10 @@ struct sn_cache_told {
 	const struct sn_session *comes, *leaves;
 };
 
-/* Keep a decision, whose entry has its key. Where it is; NULL: it is kept short. */
+/* Keep a decision, whose entry has its key. Where it is; NULL: it is kept short. replaces: some take the
+ * place of others, which may have ended, even if they could be kept short. */
 struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-				     struct sn_cache_told told);
+				     struct sn_cache_told told, bool replaces);
 
 /* Room for short decisions follows the sessions that there are; once per tick. */
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
@@ -203,6 +216,11 @@ struct sn_cache_short {
 	uint32_t others;	      /* the same of the other */
 };
 bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found);
+
+/* The short decisions in one of sn_cache_n_shorts() buckets; how many there are. */
+uint32_t sn_cache_n_shorts(const struct sn_cache *c);
+uint32_t sn_cache_list_shorts(const struct sn_cache *c, uint32_t bucket,
+			      struct sn_cache_short found[SN_CACHE_SHORTS]);
 
 /* A short decision as an entry, be it the flow's or not. False: a session has ended. */
 bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *s, struct sn_cache_entry *e);

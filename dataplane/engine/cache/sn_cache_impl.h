@@ -10,7 +10,8 @@
 #define SN_SHORTS_MAX (1u << 21) /* buckets */
 #define SN_PAGE	      4096u
 
-/* Buckets: at first room for twice as many as there are entries; then each table has four times as many. */
+/* Buckets of the smallest table: room for twice as many as there are entries. The next one has twice as many.
+ */
 static inline uint32_t sn_shorts_first(const struct sn_cache *c)
 {
 	return 2 * (c->mask + 1);
@@ -29,5 +30,8 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 
 /* The contents of all slots are forgotten. */
 void sn_shorts_forget(struct sn_cache *c);
+
+/* Makes a first table for so many sessions; true: there is one. */
+bool sn_shorts_begin(struct sn_cache *c, uint32_t sessions);
 
 #endif /* SN_CACHE_IMPL_H */

@@ -192,6 +192,25 @@ static uintptr_t address_of(uint32_t high, struct sn_cache_slot slot)
 	return (uintptr_t)high << HIGH_SHIFT | (uintptr_t)slot.line << LINE_SHIFT;
 }
 
+/* The decision of a slot. False: there is none. */
+static __rte_always_inline bool read_slot(const struct sn_cache *c, const struct sn_cache_slot *slot,
+					  struct sn_cache_short *found)
+{
+	found->form = form_of(c, slot->form);
+	if (!found->form)
+		return false;
+	found->session = (const struct sn_session *)address_of(found->form->high[0], *slot);
+	found->generation = slot->generation;
+	if (likely(!(found->form->how & SN_CACHE_TWO)))
+		return true;
+	if (!slot[1].other || slot[1].form != slot->form)
+		return false; /* another decision has its place */
+	found->other = (const struct sn_entry *)address_of(found->form->high[1], slot[1]);
+	found->others = slot[1].generation;
+	rte_prefetch0(found->other);
+	return true;
+}
+
 /* The slot that may be a flow's; NULL: there is none. */
 static const struct sn_cache_slot *find_in(const struct sn_cache *c, const struct sn_cache_short_table *t,
 					   uint64_t hash, struct sn_cache_short *found)
@@ -201,19 +220,7 @@ static const struct sn_cache_slot *find_in(const struct sn_cache *c, const struc
 
 	if (!slot && unlikely(b->away))
 		slot = slot_in(beside(b), hash, true);
-	found->form = slot ? form_of(c, slot->form) : NULL;
-	if (!found->form)
-		return NULL;
-	found->session = (const struct sn_session *)address_of(found->form->high[0], *slot);
-	found->generation = slot->generation;
-	if (likely(!(found->form->how & SN_CACHE_TWO)))
-		return slot;
-	if (!slot[1].other || slot[1].form != slot->form)
-		return NULL; /* another decision has its place */
-	found->other = (const struct sn_entry *)address_of(found->form->high[1], slot[1]);
-	found->others = slot[1].generation;
-	rte_prefetch0(found->other);
-	return slot;
+	return slot && read_slot(c, slot, found) ? slot : NULL;
 }
 
 /* A slot gets other contents. */
@@ -222,8 +229,8 @@ static void fill(struct sn_cache *c, struct sn_cache_shorts *b, struct sn_cache_
 {
 	if (is_empty(c, slot) && what.form && ++c->shorts.used > (c->shorts.mask + 1) * CROWD)
 		c->crowded = true;
-	beside(b)->away -= slot->guest;
-	beside(b)->away += what.guest;
+	if (slot->guest != what.guest) /* else its line need not come */
+		beside(b)->away += what.guest ? 1 : -1;
 	what.tag = hash >> 54 & 3;
 	*slot = what;
 	b->tags[slot - b->slots] = hash >> 56;
@@ -284,6 +291,25 @@ bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_shor
 		return false;
 	put(c, hash, *slot, found->form->how & SN_CACHE_TWO ? slot + 1 : NULL);
 	return true;
+}
+
+/* Flows go over from the table before: so that one is the last. */
+uint32_t sn_cache_n_shorts(const struct sn_cache *c)
+{
+	return (c->shorts.buckets ? c->shorts.mask + 1 : 0) + (c->before.buckets ? c->before.mask + 1 : 0);
+}
+
+uint32_t sn_cache_list_shorts(const struct sn_cache *c, uint32_t bucket,
+			      struct sn_cache_short found[SN_CACHE_SHORTS])
+{
+	const struct sn_cache_shorts *b = bucket <= c->shorts.mask
+						  ? &c->shorts.buckets[bucket]
+						  : &c->before.buckets[bucket - c->shorts.mask - 1];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++)
+		n += !b->slots[i].other && read_slot(c, &b->slots[i], &found[n]);
+	return n;
 }
 
 /* Where the chain of a form begins. */
@@ -436,40 +462,68 @@ static void shorts_free(struct sn_cache_short_table *t)
 	*t = (struct sn_cache_short_table){0};
 }
 
-/* Whether sessions are so many that a table of n buckets would be used. */
-static bool is_room_wanted(const struct sn_cache *c, uint32_t n, uint32_t sessions)
+/* Buckets of a table for so many sessions, which have two decisions each. */
+static uint32_t buckets_for(const struct sn_cache *c, uint32_t sessions)
 {
-	if (n > SN_SHORTS_MAX)
-		return false;
-	return !c->shorts.buckets ||
-	       n / 4 * CROWD <= 2 * (uint64_t)sessions; /* which have two decisions each */
+	uint32_t n = sn_shorts_first(c);
+
+	while (n * CROWD < 2 * (uint64_t)sessions && n < SN_SHORTS_MAX)
+		n *= 2;
+	return n;
 }
 
-static void use_room(struct sn_cache *c, uint32_t n, uint64_t now)
+static struct sn_stretch *room_of(const struct sn_cache *c, uint32_t buckets)
 {
+	return &c->rooms[__builtin_ctz(buckets) - __builtin_ctz(sn_shorts_first(c))];
+}
+
+/* A table of n buckets takes the place of the one that there is, if its memory is there; else that comes. */
+static bool use_room(struct sn_cache *c, uint32_t n)
+{
+	struct sn_stretch *room;
+
+	if (!c->coming)
+		c->coming = n;
+	room = room_of(c, c->coming);
+	if (!sn_stretch_whole(room))
+		return false;
 	shorts_free(&c->before);
 	c->before = c->shorts;
-	c->before_until = now + BEFORE_NS;
 	c->shorts = (struct sn_cache_short_table){
-		.buckets = (struct sn_cache_shorts *)c->rooms->base, .stretch = c->rooms, .mask = n - 1};
-	c->rooms++;
+		.buckets = (struct sn_cache_shorts *)room->base, .stretch = room, .mask = c->coming - 1};
+	c->coming = 0;
+	return true;
+}
+
+bool sn_shorts_begin(struct sn_cache *c, uint32_t sessions)
+{
+	return c->shorts.buckets || use_room(c, buckets_for(c, sessions));
+}
+
+void sn_cache_rest(struct sn_cache *c)
+{
+	if (c->coming)
+		sn_stretch_give_up(room_of(c, c->coming));
+	c->coming = 0;
+	shorts_free(&c->before);
+	shorts_free(&c->shorts);
 }
 
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now)
 {
-	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : sn_shorts_first(c);
-	bool wanted;
+	uint32_t n = buckets_for(c, sessions);
 
 	if (c->before.buckets && now >= c->before_until)
 		shorts_free(&c->before);
 	if (likely(!c->crowded))
 		return;
-	wanted = is_room_wanted(c, n, sessions);
-	if (wanted && !sn_stretch_whole(c->rooms))
-		return; /* it is being brought */
+	if (!c->shorts.buckets || n > c->shorts.mask + 1) {
+		if (!use_room(c, n))
+			return; /* it is being brought */
+		c->before_until = now + BEFORE_NS;
+	} else {
+		/* Most slots may be of sessions that have ended: these go as others come. */
+		c->shorts.used = (c->shorts.mask + 1) * CROWD / 2;
+	}
 	c->crowded = false;
-	/* Most slots may be of sessions that have ended: these go as others come. */
-	c->shorts.used = (c->shorts.mask + 1) * CROWD / 2;
-	if (wanted)
-		use_room(c, n, now);
 }

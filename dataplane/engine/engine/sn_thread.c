@@ -15,10 +15,10 @@
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
 #define SN_TICKS_PER_SECOND  1000
 #define SN_NAP_NO_PROGRAM_US 1000
-#define SN_WARM_UP_MS	     50 /* at most */
-/* The part of the time that a warm-up takes while packets come: 1/5, but 1/20 while more wait than a burst
+#define SN_WARM_UP_MS	     500 /* at most */
+/* The part of the time that a warm-up takes while packets come: 1/3, but 1/20 while more wait than a burst
  * holds. */
-#define SN_WARM_UP_SHARE	 5
+#define SN_WARM_UP_SHARE	 3
 #define SN_WARM_UP_SHARE_PRESSED 20
 /* A step takes some microseconds; one that took longer had lost its CPU. */
 #define SN_WARM_UP_STEPS_PER_SECOND 10000

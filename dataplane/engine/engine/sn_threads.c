@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_launch.h>
 #include <rte_lcore.h>
@@ -12,6 +13,11 @@
 #include "sn_log.h"
 #include "sn_thread.h"
 #include "sn_wires.h"
+
+#define FOLLOW_SPINS                                                                          \
+	1000 /* looks for a worker that follows, before the control thread rests between them \
+	      */
+#define FOLLOW_PAUSE_NS 50000
 
 struct sn_threads {
 	struct sn_orders orders;
@@ -140,6 +146,19 @@ void sn_threads_set_now(struct sn_threads *threads, uint64_t now_ns)
 
 /* ---- orders ---- */
 
+/* Until a thread follows an epoch: soon, or, while it warms up, after a while. */
+static void await(const struct sn_thread *thread, uint32_t epoch)
+{
+	const struct timespec pause = {.tv_nsec = FOLLOW_PAUSE_NS};
+
+	for (uint32_t spins = 0; !sn_thread_follows(thread, epoch); spins++) {
+		if (spins < FOLLOW_SPINS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
 /* Moves the epoch on and waits until every worker follows it. */
 static void move_on(struct sn_threads *threads, uint32_t step)
 {
@@ -150,8 +169,7 @@ static void move_on(struct sn_threads *threads, uint32_t step)
 		struct sn_thread *thread = threads->all[i];
 
 		if (threads->running) {
-			while (!sn_thread_follows(thread, epoch))
-				sched_yield();
+			await(thread, epoch);
 		} else if ((epoch & 1) == 0) {
 			while (!sn_thread_prepare(thread, epoch, 1))
 				; /* no thread does */

@@ -29,7 +29,7 @@ int sn_fast_init(struct sn_fast *f, const struct sn_fast_sizes *sizes)
 	if (!rc)
 		rc = sn_cache_init(&f->warm_up.cache, sizes->entries);
 	if (!rc)
-		(void)sn_cache_prepare(&f->cache);
+		(void)sn_cache_prepare(&f->cache, 0);
 	return rc;
 }
 
@@ -83,16 +83,10 @@ void sn_fast_end_observer(struct sn_fast *f, const struct sn_counts *before, con
 	}
 }
 
-static void tick_cache(const struct sn_fast *f, struct sn_cache *c, uint64_t now)
-{
-	if (c->crowded || c->before.buckets)
-		sn_cache_tick(c, sn_partition_entries(f->env.partition), now);
-}
-
 void sn_fast_tick(struct sn_fast *f, uint64_t now)
 {
-	tick_cache(f, &f->cache, now);
-	tick_cache(f, &f->warm_up.cache, now);
+	if (f->cache.crowded || f->cache.before.buckets)
+		sn_cache_tick(&f->cache, sn_partition_entries(f->env.partition), now);
 	if (f->env.counts->observer)
 		sweep(f, now);
 }

@@ -25,7 +25,10 @@ struct sn_warm_up {
 	const struct sn_program *program; /* NULL: none is warmed up */
 	struct sn_counts *counts;
 	struct sn_cache cache;
-	uint32_t bucket; /* of the worker's cache, from which on flows are still to be decided */
+	/* Buckets of the worker's cache, and of its short decisions, from which on flows are still to be
+	 * decided. */
+	uint32_t bucket, short_bucket;
+	uint32_t sessions; /* that have short decisions; 0: none is short */
 };
 
 /* With all that its packets may need by value, so that one pointer leads there. */

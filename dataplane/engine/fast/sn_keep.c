@@ -111,7 +111,7 @@ static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, c
 	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
 		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
 		    (x->observed ? SN_CACHE_OBSERVED : 0);
-	kept = sn_cache_keep(&f->cache, e, flow->hash, told_by(x, p));
+	kept = sn_cache_keep(&f->cache, e, flow->hash, told_by(x, p), !x->warm_up);
 	if (x->observed && kept)
 		observe_kept(f, x, kept);
 }

@@ -18,6 +18,10 @@
 #define BUCKETS_PER_STEP 256 /* looked into */
 #define FLOWS_PER_STEP	 16  /* 32 at most */
 
+/* Where flows are more than the cache has entries, those that had no packet for so long are decided as they
+ * come: that is seldom. */
+#define RECENT_NS 1000000000ll
+
 static bool same_neighbors(const struct sn_interface *a, const struct sn_interface *b)
 {
 	if (a->n_neighbors != b->n_neighbors)
@@ -170,7 +174,7 @@ static bool is_empty(const struct sn_cache *c, uint32_t bucket)
 	return (halves[0] | halves[1]) == 0;
 }
 
-/* Packets of some more flows. */
+/* Packets of some more flows whose decisions are entries. */
 static uint32_t gather(struct sn_fast *f, struct ahead *ahead, uint64_t now)
 {
 	const struct sn_cache *c = &f->cache;
@@ -189,6 +193,32 @@ static uint32_t gather(struct sn_fast *f, struct ahead *ahead, uint64_t now)
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
 			n += tags[way] && is_live(f, &entries[way], now) &&
 			     packet_of(f, &entries[way], &ahead[n]);
+	}
+	return n;
+}
+
+static bool is_recent(const struct sn_cache_entry *e, uint64_t now)
+{
+	return (int64_t)(now - sn_entry_last_use(sn_cache_entry_of(e->sessions[0]))) <= RECENT_NS;
+}
+
+/* The same of those that are kept short. */
+static uint32_t gather_short(struct sn_fast *f, struct ahead *ahead, uint64_t now)
+{
+	struct sn_cache_short found[FLOWS_PER_STEP];
+	const struct sn_cache *c = &f->cache;
+	struct sn_warm_up *r = &f->warm_up;
+	uint32_t end = RTE_MIN(r->short_bucket + BUCKETS_PER_STEP, sn_cache_n_shorts(c)), k = 0, n = 0;
+
+	for (; r->short_bucket < end && k <= FLOWS_PER_STEP - SN_CACHE_SHORTS; r->short_bucket++)
+		k += sn_cache_list_shorts(c, r->short_bucket, &found[k]);
+	for (uint32_t i = 0; i < k; i++)
+		rte_prefetch0(found[i].session);
+	for (uint32_t i = 0; i < k; i++) {
+		struct sn_cache_entry e;
+
+		n += sn_cache_expand(c, &found[i], &e) && is_live(f, &e, now) && is_recent(&e, now) &&
+		     packet_of(f, &e, &ahead[n]);
 	}
 	return n;
 }
@@ -245,16 +275,17 @@ bool sn_warm_up_step(struct sn_fast *f, const struct sn_program *program, struct
 			return true;
 		r->program = program;
 		r->counts = counts;
-		r->bucket = 0;
+		r->bucket = r->short_bucket = 0;
+		r->sessions = sn_cache_has_shorts(&f->cache) ? sn_partition_entries(f->env.partition) : 0;
 		sn_cache_flush(&r->cache);
 		sn_neigh_forget_ahead(&f->neighbors);
 	}
-	if (!sn_cache_prepare(&r->cache))
+	if (!sn_cache_prepare(&r->cache, r->sessions))
 		return false;
-	n = gather(f, ahead, now);
+	n = r->bucket <= f->cache.mask ? gather(f, ahead, now) : gather_short(f, ahead, now);
 	if (n > 0)
 		warm_up_all(f, ahead, n, now);
-	return r->bucket == f->cache.mask + 1;
+	return r->bucket > f->cache.mask && r->short_bucket >= sn_cache_n_shorts(&f->cache);
 }
 
 bool sn_warm_up_end(struct sn_fast *f, const struct sn_program *program)
@@ -267,6 +298,7 @@ bool sn_warm_up_end(struct sn_fast *f, const struct sn_program *program)
 		f->cache = r->cache;
 		r->cache = cache;
 	}
+	sn_cache_rest(&r->cache);
 	r->program = NULL;
 	return done;
 }

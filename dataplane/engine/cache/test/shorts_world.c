@@ -38,7 +38,7 @@ void keep(struct world *w, const struct sn_session *s, uint16_t neigh, uint64_t 
 	struct sn_cache_entry e = decision(w, s, neigh);
 
 	w->cache.turn = 0; /* it is kept short */
-	sn_cache_keep(&w->cache, &e, hash, (struct sn_cache_told){s, s});
+	sn_cache_keep(&w->cache, &e, hash, (struct sn_cache_told){s, s}, true);
 }
 
 uint16_t hop(struct world *w)
@@ -59,7 +59,7 @@ void fill(struct world *w)
 	e = decision(w, begin(w, LINES - 1, 0x0a000099), 9);
 	for (uint32_t i = 0; i < SN_CACHE_WAYS; i++) {
 		e.signature = i + 1;
-		sn_cache_keep(&w->cache, &e, HASH ^ (uint64_t)(i + 1) << 50, (struct sn_cache_told){0});
+		sn_cache_keep(&w->cache, &e, HASH ^ (uint64_t)(i + 1) << 50, (struct sn_cache_told){0}, true);
 	}
 }
 
@@ -130,5 +130,5 @@ void keep_two(struct world *w, const struct sn_session *s, const struct sn_sessi
 	struct sn_cache_entry e = decision_of_two(w, s, other, before, neigh);
 
 	w->cache.turn = 0;
-	sn_cache_keep(&w->cache, &e, hash, (struct sn_cache_told){s, s});
+	sn_cache_keep(&w->cache, &e, hash, (struct sn_cache_told){s, s}, true);
 }

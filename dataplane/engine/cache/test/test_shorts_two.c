@@ -80,7 +80,7 @@ static void keep_follower(struct world *w, const struct sn_session *s, const str
 	struct sn_cache_entry e = decision_of_follower(w, s, leader, turned);
 
 	w->cache.turn = 0;
-	assert_null(sn_cache_keep(&w->cache, &e, HASH, (struct sn_cache_told){s, s}));
+	assert_null(sn_cache_keep(&w->cache, &e, HASH, (struct sn_cache_told){s, s}, true));
 }
 
 /* The flow is told by the one that has it, and the timer is the leader's. */
@@ -208,7 +208,7 @@ static void kept_short(struct world *w, struct sn_cache_entry e, struct sn_cache
 
 	e.ports_key |= w->cache.generation;
 	w->cache.turn = 0;
-	assert_null(sn_cache_keep(&w->cache, &e, HASH, told));
+	assert_null(sn_cache_keep(&w->cache, &e, HASH, told, true));
 	assert_true(sn_cache_find_short(&w->cache, HASH, &of));
 	assert_true(sn_cache_expand(&w->cache, &of, &same));
 	assert_memory_equal(&same, &e, sizeof(e));
@@ -257,7 +257,7 @@ static void a_flow_that_two_functions_translate_needs_no_other_leader(void **sta
 		e.sessions[0] = sn_cache_entry_word(&other->entry);
 		e.ports_key |= w->cache.generation;
 		w->cache.turn = 0;
-		assert_non_null(sn_cache_keep(&w->cache, &e, HASH, told));
+		assert_non_null(sn_cache_keep(&w->cache, &e, HASH, told, true));
 		fill(w);
 		begin(w, 2, 1);
 	}

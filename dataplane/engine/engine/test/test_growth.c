@@ -269,6 +269,30 @@ static void room_for_short_decisions_is_there_before_it_is_used(void **state)
 	assert_no_faults(&grown);
 }
 
+/* By turns of the memory that one before has given up. */
+static void programs_to_come_have_room_for_short_decisions_too(void **state)
+{
+	struct fixture *f = *state;
+
+	(void)grow(f, 0, KNOWN, 3, true, NULL);
+	for (int round = 0; round < 4; round++) /* some took each other's places, or went with a table */
+		(void)grow(f, 0, KNOWN, 1, true, NULL);
+	for (int swap = 0; swap < 4; swap++) {
+		struct grown grown;
+		uint64_t hits;
+
+		load_warmed_up(f);
+		hits = sn_worker_stats(f->worker)->cache_hits;
+		grown = grow(f, 0, KNOWN, 1, true, NULL);
+		hits = sn_worker_stats(f->worker)->cache_hits - hits;
+		print("another program", &grown);
+		printf("%lu hits\n", (unsigned long)hits);
+		assert_in_range(hits, KNOWN * 98ull / 100, KNOWN);
+		assert_no_faults(&grown);
+		assert_int_equal(grown.late, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +300,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_help_packets_wait, open_world, close_fixture),
 		cmocka_unit_test(who_is_ahead_of_the_helper_is_counted),
 		cmocka_unit_test_setup_teardown(room_for_short_decisions_is_there_before_it_is_used,
+						open_ahead, close_ahead),
+		cmocka_unit_test_setup_teardown(programs_to_come_have_room_for_short_decisions_too,
 						open_ahead, close_ahead),
 	};
 

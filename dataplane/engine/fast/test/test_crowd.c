@@ -208,6 +208,59 @@ static void another_program_decides_itself(void **state)
 	free(ports);
 }
 
+static uint64_t misses(const struct fixture *f)
+{
+	return sn_worker_stats(f->worker)->cache_misses;
+}
+
+/* Time and again: what a program before has given up is used by the next one. */
+static void a_warmed_up_program_knows_all_flows(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+
+	for (int swap = 0; swap < 5; swap++) {
+		uint64_t before;
+
+		load_warmed_up(f);
+		before = misses(f);
+		all_known(f, ports, FLOWS);
+		assert_in_range(misses(f) - before, 0, 2 * FLOWS / 100);
+	}
+	free(ports);
+}
+
+static void a_warmed_up_program_decides_flows_that_are_kept_short_itself(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+	struct packet p = out_of(0);
+
+	f->msg->segments[0]->table->bounds[0] = f->msg->segments[0]->table->bounds[1] = p.dport;
+	load_warmed_up(f);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		p = out_of(i);
+		send_packet(f, &p);
+		assert_dropped(f, SN_REASON_CHAIN);
+	}
+	free(ports);
+}
+
+/* They have few packets: a warm-up for each would take its time for little. */
+static void flows_that_rest_are_decided_as_their_packets_come(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+	uint64_t before;
+
+	tick(f, 2 * SECOND);
+	load_warmed_up(f);
+	before = misses(f);
+	all_known(f, ports, FLOWS);
+	assert_in_range(misses(f) - before, 2 * FLOWS - 2 * 1024, 2 * FLOWS);
+	free(ports);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +272,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(generations_that_come_again_are_of_other_sessions,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(another_program_decides_itself, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_warmed_up_program_knows_all_flows, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_warmed_up_program_decides_flows_that_are_kept_short_itself,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(flows_that_rest_are_decided_as_their_packets_come,
+						open_fixture, close_fixture),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);
