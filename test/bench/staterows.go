@@ -37,6 +37,7 @@ func stateRows() []row {
 		{"napt-stateful-10-10k", alternating(10), all, 2.5},
 		{"stateful-napt-200k", append(stateful(1), napts(1, many)...), mixed(many, frameSize), 0},
 		{"stateful-2-napt-200k", append(stateful(2), napts(1, many)...), mixed(many, frameSize), 0},
+		{"napt-exempt-200k", functions{exempting("nat")}, mixed(many, frameSize), 0},
 		{"balancer-10k", functions{balancer("lb")}, served, 2.3},
 		{"balancer-200k", functions{balancer("lb")}, toService(many), 0},
 		{"napt-stateful-balancer-10k", append(alternating(2), balancer("lb")), served, 2.5},
@@ -58,6 +59,14 @@ func statefulFirewall(name string) v1alpha1.Function {
 		Rules: []v1alpha1.FirewallRule{{From: v1alpha1.SideInside, Action: v1alpha1.ActionAccept}},
 	}
 	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Firewall: f}}
+}
+
+// exempting is a NAPT that translates nothing of what is sent: the flows of a site whose addresses the other side knows.
+func exempting(name string) v1alpha1.Function {
+	pool, sessions := naptPool(0, 10_000)
+	f := napt(name, pool, sessions)
+	f.NAPT.Exempt = []v1alpha1.NAPTExemption{{Destination: []v1alpha1.AddressSet{"23.0.0.0/8"}}}
+	return f
 }
 
 func stateful(n int) functions {

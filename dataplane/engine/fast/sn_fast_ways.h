@@ -97,6 +97,8 @@ static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t
 		return false;
 	if (caching && plain && a->simple == SN_SIMPLE_FORWARD)
 		return k.env->burst.hinted >> i & 1 && forward_new(k.fast, i, class, k.now);
+	if (caching && keep && a->simple == SN_SIMPLE_OUTPUT)
+		keep = is_turn_to_keep(k, i);
 	return by_adjacency(k, i, a, &k.class_counts[class], keep, plain);
 }
 

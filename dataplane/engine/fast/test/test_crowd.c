@@ -261,6 +261,27 @@ static void flows_that_rest_are_decided_as_their_packets_come(void **state)
 	free(ports);
 }
 
+/* To make a decision takes as long as some packets that go by their class. */
+static void flows_without_state_go_by_their_class_where_there_is_no_room(void **state)
+{
+	enum { KNOWN = 500, OTHERS = 5000 };
+	struct fixture *f = *state;
+	uint64_t before;
+
+	f->msg->segments[0]->classes[0]->legs[0]->n_ops--; /* the NAPT's */
+	load(f);
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < KNOWN; i++)
+			assert_int_equal(port_of(f, i), out_of(i).sport);
+	for (uint32_t i = KNOWN; i < KNOWN + OTHERS; i++)
+		assert_int_equal(port_of(f, i), out_of(i).sport);
+	/* Most of those that were there before are there still. */
+	before = hits(f);
+	for (uint32_t i = 0; i < KNOWN; i++)
+		assert_int_equal(port_of(f, i), out_of(i).sport);
+	assert_true(hits(f) - before > KNOWN / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +293,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(generations_that_come_again_are_of_other_sessions,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(another_program_decides_itself, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(flows_without_state_go_by_their_class_where_there_is_no_room,
+						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(a_warmed_up_program_knows_all_flows, open_fixture,
 						close_fixture),
 		cmocka_unit_test_setup_teardown(a_warmed_up_program_decides_flows_that_are_kept_short_itself,
