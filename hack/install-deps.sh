@@ -13,7 +13,7 @@ packages=(
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmd-dev
   libhyperscan-dev # for the function inspect
   libcmocka-dev
-  iproute2 procps util-linux iputils-ping traceroute iperf3 nftables tcpdump ethtool nfdump
+  iproute2 procps util-linux iputils-ping traceroute iperf3 nftables haproxy tcpdump ethtool nfdump
   graphviz librsvg2-bin fonts-dejavu-core
   "$@"
 )

@@ -4,25 +4,28 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
-// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed).
+// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed),
+// or a host to which packets are sent, as a proxy is (attachment: Service).
 // With an image, Sinter runs it; without, someone else does.
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="bypass needs a function that writes nothing, as what it writes would be missing in packets that go past it: leave bypass out, or behavior.writes"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
-// +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
+// +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap' || self.attachment == 'Service'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass)",message="whenDown, behavior and bypass are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Routed' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="whenDown, behavior, bypass and image are not for attachment: Routed, a hop with addresses of its own that someone else runs: its packets are new ones to the chain"
+// +kubebuilder:validation:XValidation:rule="self.attachment != 'Service' || !has(self.outside) && !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="outside, whenDown, behavior, bypass and image are not for attachment: Service, a host with addresses of its own in the network of the interface inside, that someone else runs"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
 	// each packet, and gives nothing back; packets go on as if it were not there. Routed: it is a hop with addresses of its own, the gateways of two
-	// interfaces of the chain.
+	// interfaces of the chain. Service: it is a host in the network of an interface of the chain; packets to that network leave for it, and what it sends
+	// goes on to either side, by its destination.
 	// +optional
 	// +kubebuilder:default=Wire
 	Attachment BlackboxAttachment `json:"attachment,omitempty"`
 
 	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
-	// copies of them, leave for the function.
+	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network.
 	// +required
 	Inside Name `json:"inside,omitempty"`
 
@@ -176,14 +179,15 @@ func (r *BlackboxResources) Most() (cpu, memory resource.Quantity) {
 }
 
 // BlackboxAttachment is how a blackbox is in the way of packets.
-// +kubebuilder:validation:Enum=Wire;Tap;Routed
+// +kubebuilder:validation:Enum=Wire;Tap;Routed;Service
 type BlackboxAttachment string
 
 // Attachments of blackboxes.
 const (
-	BlackboxWire   BlackboxAttachment = "Wire"   // packets go through from side to side
-	BlackboxTap    BlackboxAttachment = "Tap"    // it gets copies
-	BlackboxRouted BlackboxAttachment = "Routed" // it is a hop with addresses
+	BlackboxWire    BlackboxAttachment = "Wire"    // packets go through from side to side
+	BlackboxTap     BlackboxAttachment = "Tap"     // it gets copies
+	BlackboxRouted  BlackboxAttachment = "Routed"  // it is a hop with addresses
+	BlackboxService BlackboxAttachment = "Service" // it is a host
 )
 
 // BlackboxWhenDown is what becomes of packets while a blackbox is down.

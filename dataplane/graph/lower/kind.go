@@ -63,6 +63,12 @@ type Between interface {
 	By(port string) v1alpha1.Name
 }
 
+// Attached is implemented by kinds that have a port which no path and no link names: an interface of the chain lies there.
+type Attached interface {
+	// Attached are the port, the name of the interface, and the kind's field that says it.
+	Attached() (port string, to v1alpha1.Name, field string)
+}
+
 // Readable is implemented by kinds that are written as a text, which may have errors.
 type Readable interface {
 	// Read tells what is wrong with the text; ok is false if nothing is known of the function.
@@ -86,6 +92,12 @@ func Register[M any](member string, of func(*v1alpha1.FunctionKinds) *M, is func
 		}
 		return nil, ""
 	})
+}
+
+// KindOf is what a function is that a kind is, or has in it.
+func KindOf(k *v1alpha1.FunctionKinds) Kind {
+	is, _ := kindOf(k)
+	return is
 }
 
 // kindOf is what a function is; unknown if nothing says it.

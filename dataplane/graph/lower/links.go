@@ -42,6 +42,14 @@ func (b *Builder) link(spec *v1alpha1.ServiceChainSpec) {
 			connect(from, to, l.Direction, field+".from", field+".to")
 		}
 	}
+	for _, f := range b.Functions {
+		if k, ok := f.Kind.(Attached); ok {
+			port, name, field := k.Attached()
+			if i := b.between(f, field, name); i != nil {
+				connect(i.Port(), f.Port(port), v1alpha1.LinkBoth, f.Declared, f.Declared)
+			}
+		}
+	}
 	b.findings = dedupe(b.findings) // an entry of a path is looked at from both sides
 }
 
@@ -101,8 +109,8 @@ func (b *Builder) linked(f *Function, port string) (Port, bool) {
 	return i.Port(), true
 }
 
-// between is the interface of a port of a function that lies outside of the chain; nil: there is none, which is said.
-func (b *Builder) between(f *Function, port string, name v1alpha1.Name) *Interface {
+// between is the interface that a field of a function names, which lies outside of the chain; nil: there is none, which is said.
+func (b *Builder) between(f *Function, field string, name v1alpha1.Name) *Interface {
 	if i := b.FindInterface(string(name)); i != nil {
 		return i
 	}
@@ -112,9 +120,9 @@ func (b *Builder) between(f *Function, port string, name v1alpha1.Name) *Interfa
 	}
 	hint := finding.DidYouMean(string(name), known)
 	if slices.ContainsFunc(b.wires, func(w *Wire) bool { return w.Name == string(name) }) {
-		hint, b.misnamed = "; it is a wire: give it an address and a gateway, and leave wire out", true
+		hint, b.misnamed = "; it is a wire: give it an address, and leave wire out", true
 	}
-	b.Fail(f.Object, f.Path+"."+port, string(name), "no interface of the chain with an address has this name%s", hint)
+	b.Fail(f.Object, f.Path+"."+field, string(name), "no interface of the chain with an address has this name%s", hint)
 	return nil
 }
 

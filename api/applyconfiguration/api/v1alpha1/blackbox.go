@@ -11,15 +11,17 @@ import (
 //
 // Blackbox is a function that someone else made, such as an intrusion prevention system or a traffic shaper. It forwards frames between two
 // interfaces of the chain as a bridge does: MAC addresses stay as they are. All functions before it are one look-up, and so are all functions behind it.
-// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed).
+// Or it gets copies of packets, as an intrusion detection system or a packet recorder does (attachment: Tap), or it is a router (attachment: Routed),
+// or a host to which packets are sent, as a proxy is (attachment: Service).
 // With an image, Sinter runs it; without, someone else does.
 type BlackboxApplyConfiguration struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
 	// each packet, and gives nothing back; packets go on as if it were not there. Routed: it is a hop with addresses of its own, the gateways of two
-	// interfaces of the chain.
+	// interfaces of the chain. Service: it is a host in the network of an interface of the chain; packets to that network leave for it, and what it sends
+	// goes on to either side, by its destination.
 	Attachment *apiv1alpha1.BlackboxAttachment `json:"attachment,omitempty"`
 	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
-	// copies of them, leave for the function.
+	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network.
 	Inside *apiv1alpha1.Name `json:"inside,omitempty"`
 	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
 	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.

@@ -18,6 +18,8 @@ func init() {
 				return &tap{spec: s}
 			case v1alpha1.BlackboxRouted:
 				return &routed{spec: s}
+			case v1alpha1.BlackboxService:
+				return newService(s)
 			default:
 				return &blackbox{spec: s}
 			}

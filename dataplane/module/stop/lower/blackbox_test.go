@@ -23,7 +23,7 @@ func TestWhatIsWrongWithABlackbox(t *testing.T) {
 	const at = "spec.functions[0].blackbox."
 	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
 		"no side":                 {wires, "outside: b", through, at + "inside: "},
-		"an attachment to come":   {wires, "attachment: Service, inside: a, outside: b", through, at + `attachment: "Service": must be one of Wire, Tap, Routed`},
+		"an unknown attachment":   {wires, "attachment: Mirror, inside: a, outside: b", through, at + `attachment: "Mirror": must be one of Wire, Tap, Routed, Service`},
 		"an unknown fate":         {wires, "inside: a, outside: b, whenDown: Bypass", through, at + `whenDown: "Bypass": must be one of Open, Closed`},
 		"open, and it writes":     {wires, "inside: a, outside: b, whenDown: Open, behavior: {writes: [TTL]}", through, "whenDown: Open needs a function that writes nothing"},
 		"an unknown wire":         {wires, "inside: a, outside: bb", through, at + `outside: "bb": no interface of the chain with wire: true has this name; did you mean "b"?`},

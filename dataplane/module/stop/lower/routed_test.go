@@ -17,7 +17,7 @@ func TestWhatIsWrongWithARoutedBlackbox(t *testing.T) {
 	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
 		"no outside":                {hops, "attachment: Routed, inside: a", through, "outside is required"},
 		"no such interface":         {hops, "attachment: Routed, inside: a, outside: bb", through, at + `outside: "bb": no interface of the chain with an address has this name; did you mean "b"?`},
-		"a wire":                    {wires, routed, through, at + `inside: "a": no interface of the chain with an address has this name; it is a wire: give it an address and a gateway, and leave wire out`},
+		"a wire":                    {wires, routed, through, at + `inside: "a": no interface of the chain with an address has this name; it is a wire: give it an address, and leave wire out`},
 		"no gateway":                {strings.Replace(hops, ", gateway: 172.31.0.10", "", 1), routed, through, `spec.interfaces[3].gateway: blackbox "ips" is a hop behind this interface: give the address that it has there`},
 		"one interface":             {hops, "attachment: Routed, inside: a, outside: a", through, at + `outside: "a": is the interface of the other side already; each side needs one of its own`},
 		"an interface of the path":  {hops, "attachment: Routed, inside: inside, outside: b", through, `"inside": links "inside" to itself; packets would never leave it`},
