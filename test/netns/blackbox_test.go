@@ -37,10 +37,8 @@ type bridged struct {
 
 func startBridged(t *testing.T, chain string) *bridged {
 	t.Helper()
-	lan, wan, box, ips := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine"), lab.New(t, "ips")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
+	lan, wan, box := lanAndWAN(t)
+	ips := lab.New(t, "ips")
 	ips.Run(t, "ip", "link", "add", "bridge", "type", "bridge", "mcast_snooping", "0") // else it announces that it snoops
 	for _, side := range []string{"inside", "outside"} {
 		lab.Cable(t, lab.End{Space: ips, Device: side}, lab.End{Space: box, Device: "ips-" + side})

@@ -29,10 +29,7 @@ spec:
 func TestAHostHasAsManyConnectionsAsItMay(t *testing.T) {
 	lab.Require(t)
 	const limit, closed = 20, 5
-	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
+	lan, wan, box := lanAndWAN(t)
 	lan.Run(t, "ip", "addr", "add", "10.1.0.3/16", "dev", "eth0")
 	serveEcho(t, wan, "0.0.0.0:80")
 	engine := lab.StartEngine(t, box, []string{"inside=lan", "outside=wan"}, "--workers", "2")

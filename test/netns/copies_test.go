@@ -72,12 +72,10 @@ func (c *capture) packets(t *testing.T) (all []string) {
 // TestTcpdumpGetsEveryPacketOfItsClasses in a network whose kernel has the address of the server, and forwards.
 func TestTcpdumpGetsEveryPacketOfItsClasses(t *testing.T) {
 	lab.Require(t, "tcpdump")
-	lan, wan, box, ids := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine"), lab.New(t, "ids")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
+	lan, wan, box := lanAndWAN(t)
+	ids := lab.New(t, "ids")
 	lab.Cable(t, lab.End{Space: ids, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "probe"})
 	ids.Sysctl(t, "net.ipv4.ip_forward", "1")
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
 	serveEcho(t, wan, "0.0.0.0:80")
 	serveEcho(t, wan, "0.0.0.0:53")
 	engine := lab.StartEngine(t, box, []string{"inside=lan", "outside=wan", "probe=probe"}, "--workers", "2")

@@ -36,10 +36,7 @@ spec:
 // TestPacketsBetweenSitesAreExemptFromTranslation has the other site's gateway be a host on the internet, too.
 func TestPacketsBetweenSitesAreExemptFromTranslation(t *testing.T) {
 	lab.Require(t, "ping")
-	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
+	lan, wan, box := lanAndWAN(t)
 	wan.Run(t, "ip", "address", "add", "10.2.0.2/32", "dev", "eth0")
 	wan.Run(t, "ip", "route", "add", "10.1.0.0/16", "via", "198.51.100.1", "src", "10.2.0.2")
 	server, host := serveEcho(t, wan, "0.0.0.0:80"), serveEcho(t, lan, "0.0.0.0:80")

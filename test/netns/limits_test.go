@@ -26,10 +26,7 @@ spec:
 func TestOneHostDoesNotStarveOthers(t *testing.T) {
 	lab.Require(t)
 	const flows, quarter, others = 160_000, 64_512 / 4, 200
-	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
+	lan, wan, box := lanAndWAN(t)
 	lan.Run(t, "ip", "route", "add", "local", "10.1.64.0/24", "dev", "lo") // the others' addresses
 	serveEcho(t, wan, "0.0.0.0:80")
 	engine := lab.StartEngine(t, box, []string{"inside=lan", "outside=wan"}, "--workers", "2")

@@ -30,10 +30,7 @@ func startBridge(t *testing.T, s *lab.Space, folder string) *lab.Process {
 // TestAProgramWithDPDKIsAFunctionOfAChain has it killed under TCP connections, and another one in its place; then the engine.
 func TestAProgramWithDPDKIsAFunctionOfAChain(t *testing.T) {
 	lab.Require(t, "dpdk-testpmd")
-	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
+	lan, wan, box := lanAndWAN(t)
 	serveEcho(t, wan, "0.0.0.0:80")
 	folder := t.TempDir()
 	binds := []string{"inside=lan", "outside=wan", "ips-inside=" + memif(folder, "ips-inside", "server"), "ips-outside=" + memif(folder, "ips-outside", "server")}

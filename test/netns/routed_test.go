@@ -29,12 +29,10 @@ spec:
 // routedThrough is such a chain at work: the kernel of a namespace forwards packets between two interfaces.
 func routedThrough(t *testing.T) (lan, hop *lab.Space) {
 	t.Helper()
-	lan, wan, box, hop := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine"), lab.New(t, "hop")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.1.0.2/16"}, lab.End{Space: box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: "198.51.100.2/24"}, lab.End{Space: box, Device: "wan"})
+	lan, wan, box := lanAndWAN(t)
+	hop = lab.New(t, "hop")
 	lab.Cable(t, lab.End{Space: hop, Device: "inside", Address: "172.31.0.2/30"}, lab.End{Space: box, Device: "hop-inside"})
 	lab.Cable(t, lab.End{Space: hop, Device: "outside", Address: "172.31.0.6/30"}, lab.End{Space: box, Device: "hop-outside"})
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
 	hop.Run(t, "ip", "route", "add", "10.1.0.0/16", "via", "172.31.0.1")
 	hop.Run(t, "ip", "route", "add", "default", "via", "172.31.0.5")
 	hop.Run(t, "sysctl", "-qw", "net.ipv4.ip_forward=1")

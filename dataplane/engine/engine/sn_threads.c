@@ -14,9 +14,8 @@
 #include "sn_thread.h"
 #include "sn_wires.h"
 
-#define FOLLOW_SPINS                                                                          \
-	1000 /* looks for a worker that follows, before the control thread rests between them \
-	      */
+/* Looks for a worker that follows, before the control thread rests between them. */
+#define FOLLOW_SPINS	1000
 #define FOLLOW_PAUSE_NS 50000
 
 struct sn_threads {

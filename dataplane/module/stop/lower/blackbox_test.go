@@ -19,6 +19,14 @@ func boxed(interfaces, spec, path string) string {
 
 const through = "inside, ips, outside"
 
+// isRefused wants a chain to have an error with a text.
+func isRefused(t *testing.T, chain, want string) {
+	t.Helper()
+	if found := graphtest.Findings(t, chain); !found.HasErrors() || !strings.Contains(found.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", found, want)
+	}
+}
+
 func TestWhatIsWrongWithABlackbox(t *testing.T) {
 	const at = "spec.functions[0].blackbox."
 	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
@@ -51,9 +59,7 @@ func TestWhatIsWrongWithABlackbox(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := graphtest.Findings(t, boxed(k.interfaces, k.spec, k.path)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
-				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
-			}
+			isRefused(t, boxed(k.interfaces, k.spec, k.path), k.want)
 		})
 	}
 }

@@ -26,9 +26,7 @@ func TestWhatIsWrongWithAService(t *testing.T) {
 		"with a container":          {proxies, service + ", image: proxy", through, "outside, whenDown, behavior, bypass and image are not for attachment: Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := graphtest.Findings(t, boxed(k.interfaces, k.spec, k.path)); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
-				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
-			}
+			isRefused(t, boxed(k.interfaces, k.spec, k.path), k.want)
 		})
 	}
 }
@@ -72,9 +70,7 @@ func TestAServiceWithMoreThanOneWayIsRefused(t *testing.T) {
 		"a router behind it":     {between("", outsideGateway, rt, "inside, ips, rt, outside"), at + `"rt" is a router behind port "outside", and nothing says what lies behind that; give it a port for interface "a": the service is a host there`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := graphtest.Findings(t, k.chain); !found.HasErrors() || !strings.Contains(found.String(), k.want) {
-				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
-			}
+			isRefused(t, k.chain, k.want)
 		})
 	}
 }
