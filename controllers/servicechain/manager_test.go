@@ -35,9 +35,22 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
 
+// isAlone wants no chain to be left of another test: an operator serves all that there are.
+func (w *world) isAlone() {
+	w.Helper()
+	var chains v1alpha1.ServiceChainList
+	w.must(w.client.List(w.Context(), &chains))
+	for _, c := range chains.Items {
+		if c.Namespace != w.namespace {
+			w.Fatalf("chain %s/%s is left of another test", c.Namespace, c.Name)
+		}
+	}
+}
+
 // start runs the whole operator, as its command does and with its rights, until the test ends. Its writes are counted by the world.
 func (w *world) start(hook *envtest.WebhookInstallOptions) {
 	w.Helper()
+	w.isAlone()
 	t := w.T
 	skip := true // a test may start another operator in this process
 	options := ctrl.Options{
