@@ -14,6 +14,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass)",message="whenDown, behavior and bypass are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Routed' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="whenDown, behavior, bypass and image are not for attachment: Routed, a hop with addresses of its own that someone else runs: its packets are new ones to the chain"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Service' || !has(self.outside) && !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="outside, whenDown, behavior, bypass and image are not for attachment: Service, a host with addresses of its own in the network of the interface inside, that someone else runs"
+// +kubebuilder:validation:XValidation:rule="self.attachment == 'Service' || !has(self.address)",message="address is for attachment: Service, a host in the network of the interface inside; a Routed one is the gateway of its interfaces, and others have none"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
 	// Attachment is how the function is in the way of packets. Wire: what comes in by one side leaves by the other, or not at all. Tap: it gets a copy of
@@ -33,6 +34,11 @@ type Blackbox struct {
 	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.
 	// +optional
 	Outside Name `json:"outside,omitempty"`
+
+	// Address is that of a Service, in the network of its interface. It is asked by ARP again and again, so that the chain says when it is not there.
+	// Without it, it is not watched.
+	// +optional
+	Address Address `json:"address,omitempty"`
 
 	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	// +optional

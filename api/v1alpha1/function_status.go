@@ -6,18 +6,19 @@ type FunctionStatus struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Ready: it answers probes, if it gets some, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
+	// Ready: it answers probes, if it gets some, or ARP, if it is a host that is watched, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
 	// FunctionsRunning says whether its container runs.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// SentRate is the number of packets per second that leave for it: of a Tap, copies.
+	// SentRate is the number of packets per second that leave for it: of a Tap, copies; of a host (attachment Routed or Service), all packets that leave by
+	// its interfaces.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SentRate int64 `json:"sentRate"`
 
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
-	// None comes from a Tap.
+	// None comes from a Tap. Of a host they are all packets that come in by its interfaces.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReturnedRate int64 `json:"returnedRate"`

@@ -20,7 +20,7 @@ const (
 	ConditionHardwareDispatch = "HardwareDispatch"
 	// ConditionFunctionsRunning: the containers of blackboxes run. It is there if the chain has some with an image.
 	ConditionFunctionsRunning = "FunctionsRunning"
-	// ConditionFunctionsUp: the blackboxes answer probes. It is there if the chain has some with whenDown.
+	// ConditionFunctionsUp: the blackboxes answer probes, and those that are hosts ARP. It is there if the chain has some with whenDown, or hosts.
 	ConditionFunctionsUp = "FunctionsUp"
 	// ConditionFunctionsAsDeclared: the blackboxes do what their behavior says, as far as packets are checked. It is there if the chain has some.
 	ConditionFunctionsAsDeclared = "FunctionsAsDeclared"

@@ -98,6 +98,9 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 			return fmt.Errorf("%s: neighbors[%d]: mac has %d bytes, want 6", at, j, l)
 		}
 	}
+	if w := n.GetWatched(); w != 0 && (n.GetWire() || w == n.GetAddress() || n.GetPrefixLen() <= 32 && (w^n.GetAddress())>>(32-n.GetPrefixLen()) != 0) {
+		return fmt.Errorf("%s: watched is %#x, want another host of the interface's network", at, w)
+	}
 	if err := rule.First(
 		rule.AtMost(at, "prefix_len", n.GetPrefixLen(), 32),
 		rule.Index(at, "segment", n.GetSegment(), len(v.p.GetSegments())),

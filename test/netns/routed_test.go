@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ spec:
 `
 
 // routedThrough is such a chain at work: the kernel of a namespace forwards packets between two interfaces.
-func routedThrough(t *testing.T) (lan, hop *lab.Space) {
+func routedThrough(t *testing.T) (lan, hop *lab.Space, engine *lab.Engine) {
 	t.Helper()
 	lan, wan, box := lanAndWAN(t)
 	hop = lab.New(t, "hop")
@@ -39,15 +40,33 @@ func routedThrough(t *testing.T) (lan, hop *lab.Space) {
 	serveEcho(t, wan, "0.0.0.0:80")
 	serveEcho(t, wan, "0.0.0.0:53")
 	binds := []string{"inside=lan", "outside=wan", "hop-inside=hop-inside", "hop-outside=hop-outside"}
-	engine := lab.StartEngine(t, box, binds, "--workers", "2")
+	engine = lab.StartEngine(t, box, binds, "--workers", "2")
 	engine.Load(t, lab.Compile(t, lab.ParseText(t, around)))
-	return lan, hop
+	return lan, hop, engine
+}
+
+// areUp waits until the engine says of each host that is a function whether it is there.
+func areUp(t *testing.T, engine *lab.Engine, want ...bool) {
+	t.Helper()
+	start := time.Now()
+	lab.Until(t, lab.Patience, func() error {
+		var up []bool
+		for _, h := range engine.Counters(t).GetHosts() {
+			up = append(up, h.GetAnswers() > 0 && !h.GetDown())
+		}
+		if !slices.Equal(up, want) {
+			return fmt.Errorf("hosts are up: %v, want %v", up, want)
+		}
+		return nil
+	})
+	t.Logf("hosts are up: %v, after %.1f s", want, time.Since(start).Seconds())
 }
 
 // TestAKernelThatForwardsIsAFunctionOfAChain has a rule of nftables on the way.
 func TestAKernelThatForwardsIsAFunctionOfAChain(t *testing.T) {
 	lab.Require(t, "nft", "ping")
-	lan, hop := routedThrough(t)
+	lan, hop, engine := routedThrough(t)
+	areUp(t, engine, true, true)
 	hop.Run(t, "nft", "table ip t { chain c { type filter hook forward priority 0; tcp dport 53 counter drop; }; }")
 	clients := connect(t, lan, "10.1.0.2", 50)
 	exchange(t, clients, "through the router")
@@ -71,8 +90,10 @@ func TestAKernelThatForwardsIsAFunctionOfAChain(t *testing.T) {
 	if err := clients[0].answered([]byte("is anybody there?")); err == nil {
 		t.Error("a connection went on while the router was down")
 	}
+	areUp(t, engine, false, true)
 	hop.Run(t, "ip", "link", "set", "inside", "up")
 	hop.Run(t, "ip", "route", "replace", "10.1.0.0/16", "via", "172.31.0.1")
+	areUp(t, engine, true, true)
 	lab.Until(t, lab.Patience, func() error {
 		c, err := dialWithin(time.Second, lan, "tcp", "10.1.0.2:0", "198.51.100.2:80")
 		if err != nil {

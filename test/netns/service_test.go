@@ -19,7 +19,7 @@ spec:
   - {name: proxies, address: 172.31.0.1/29}
   - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
   functions:
-  - {name: proxy, blackbox: {attachment: Service, inside: proxies}}
+  - {name: proxy, blackbox: {attachment: Service, inside: proxies, address: 172.31.0.2}}
   - name: fw
     firewall:
       stateful: true
@@ -84,6 +84,7 @@ func TestAProxyIsAFunctionOfAChain(t *testing.T) {
 	}
 	running := start()
 	f.bothServe(t, service)
+	areUp(t, f.engine, true)
 	if c, err := dialWithin(300*time.Millisecond, f.clients, "tcp", "203.0.113.254:0", firstHost+":80"); err == nil {
 		_ = c.Close()
 		t.Error("a client reaches a server past the proxy")
@@ -108,6 +109,11 @@ func TestAProxyIsAFunctionOfAChain(t *testing.T) {
 		_ = c.Close()
 		t.Error("there is a connection to the proxy, which was killed")
 	}
+	proxy.Run(t, "ip", "link", "set", "eth0", "down")
+	areUp(t, f.engine, false)
+	proxy.Run(t, "ip", "link", "set", "eth0", "up")
+	proxy.Run(t, "ip", "route", "replace", "default", "via", "172.31.0.1")
+	areUp(t, f.engine, true)
 	f.servers.Run(t, "ip", "address", "add", secondHost+"/24", "dev", "eth0")
 	start()
 	f.bothServe(t, service)

@@ -57,6 +57,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Blackbox
   map:
     fields:
+    - name: address
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
     - name: args
       type:
         list:

@@ -98,6 +98,13 @@ func trafficOf(s *controlpb.Stats, program *delivery.Program) map[string]*traffi
 			of(name).sent += p.GetTxPackets()
 		}
 	}
+	hosts := hostsOf(program)
+	for _, p := range s.GetPorts() {
+		if name, is := hosts[p.GetInterface()]; is {
+			of(name).sent += p.GetTxPackets()
+			of(name).returned += p.GetRxPackets()
+		}
+	}
 	for name, t := range all {
 		t.past = pastOf(s, program, name)
 	}
@@ -128,6 +135,7 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 			}
 		}
 	}
+	addHosts(functions, s.State.Program, s.Now.Stats)
 	if s.Before != nil && seconds > 0 {
 		measure(functions, trafficOf(s.Before.Stats, s.State.Program), trafficOf(s.Now.Stats, s.State.Program), seconds)
 		if s.Before.Hash() != s.Now.Hash() { // another program's counters are others

@@ -18,18 +18,22 @@ import (
 func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
 	var fates map[string]fate
 	var names map[string]string
+	hosts := false
 	if p := s.State.Program; p != nil {
 		fates = fatesOf(p.Program)
 		names, _ = functionsOf(p)
+		hosts = watchesHosts(p)
 	}
 	for _, c := range []struct {
 		kind  string
 		there bool
-		say   func([]*controlpb.WireStats) (status metav1.ConditionStatus, reason, message string)
+		say   func(*controlpb.Stats) (status metav1.ConditionStatus, reason, message string)
 	}{
-		{v1alpha1.ConditionFunctionsUp, len(fates) > 0, func(w []*controlpb.WireStats) (metav1.ConditionStatus, string, string) { return answers(w, fates) }},
-		{v1alpha1.ConditionFunctionsAsDeclared, len(names) > 0, func(w []*controlpb.WireStats) (metav1.ConditionStatus, string, string) {
-			return contradictions(w, names)
+		{v1alpha1.ConditionFunctionsUp, len(fates) > 0 || hosts, func(n *controlpb.Stats) (metav1.ConditionStatus, string, string) {
+			return answers(n, fates)
+		}},
+		{v1alpha1.ConditionFunctionsAsDeclared, len(names) > 0, func(n *controlpb.Stats) (metav1.ConditionStatus, string, string) {
+			return contradictions(n.GetWires(), names)
 		}},
 	} {
 		switch {
@@ -39,16 +43,20 @@ func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, s
 			set(c.kind, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "the engine does not say what functions do")
 		case s.Now.Hash() != s.State.Program.Hash: // the last sample is of the program before: what was said stays
 		default:
-			status, reason, message := c.say(s.Now.Stats.GetWires())
+			status, reason, message := c.say(s.Now.Stats)
 			set(c.kind, status, reason, message)
 		}
 	}
 }
 
-func answers(list []*controlpb.WireStats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
-	var up, down []string
+func answers(n *controlpb.Stats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
+	var up []string
 	status, reason = metav1.ConditionTrue, v1alpha1.ReasonAnswering
-	for _, w := range list {
+	there, down := hostsThere(n.GetHosts())
+	if len(down) > 0 {
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonFunctionDown
+	}
+	for _, w := range n.GetWires() {
 		if !w.GetWatched() {
 			continue
 		}
@@ -65,6 +73,9 @@ func answers(list []*controlpb.WireStats, fates map[string]fate) (status metav1.
 	}
 	if len(up) > 0 {
 		down = append(down, strings.Join(up, ", ")+": probes come back")
+	}
+	if len(there) > 0 {
+		down = append(down, strings.Join(there, ", ")+": ARP is answered")
 	}
 	return status, reason, strings.Join(down, "; ")
 }

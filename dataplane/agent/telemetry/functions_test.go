@@ -40,7 +40,7 @@ func watching(t *testing.T, down ...bool) *Seen {
 			Out: name(stop.GetStop().GetOut()), Back: name(stop.GetStop().GetBack()), Watched: true, Down: i < len(down) && down[i],
 		})
 	}
-	s.Now.Stats.Wires = wires
+	s.Now.Stats.Wires, s.Now.Stats.Hosts = wires, nil
 	return s
 }
 

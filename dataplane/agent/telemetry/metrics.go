@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/ipfix"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // The metrics of an engine. docs/agent.md is their reference.
@@ -67,6 +68,7 @@ var (
 	blackboxUp      = metric("blackbox_up", "Whether a blackbox answers probes that leave by one of its wires and come back by the other.", "out", "back")
 	blackboxProbes  = metric("blackbox_probes_total", "Probes sent through a blackbox.", "out", "back")
 	blackboxAnswers = metric("blackbox_answers_total", "Probes that came back.", "out", "back")
+	blackboxHostUp  = metric("blackbox_host_up", "Whether a blackbox that is a host in the network of an interface answers ARP.", "interface", "address")
 	blackboxChecked = metric("blackbox_checked_packets_total", "Packets that left for a blackbox to be compared with what comes back.", "out", "back")
 	blackboxLost    = metric("blackbox_lost_packets_total", "Checked packets that did not come back within five seconds.", "out", "back")
 	blackboxChanges = metric("blackbox_contradicting_packets_total", "Checked packets with which a blackbox did what it does not declare, and packets that it made against its declaration.", "out", "back", "kind")
@@ -214,6 +216,9 @@ func (e exposition) ports(s *controlpb.Stats) {
 }
 
 func (e exposition) wires(s *controlpb.Stats) {
+	for _, h := range s.GetHosts() {
+		e.gauge(blackboxHostUp, number(!h.GetDown()), h.GetInterface(), rule.Address(h.GetAddress()).String())
+	}
 	for _, w := range s.GetWires() {
 		if w.GetWatched() {
 			e.gauge(blackboxUp, number(!w.GetDown()), w.GetOut(), w.GetBack())

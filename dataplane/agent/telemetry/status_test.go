@@ -53,6 +53,7 @@ func testSeen(t *testing.T) *Seen {
 			}}},
 			Observation: &programpb.ObservationStats{Name: "mon", Packets: 1300 * n, Bytes: 83_200 * n, Sampled: 13 * n, Records: 12 * n, LostRecords: n, LostPackets: 3 * n, LostBytes: 900 * n},
 			Wires:       testWires(n),
+			Hosts:       []*controlpb.HostStats{{Interface: "out", Address: 0xc0000202}, {Interface: "in", Address: 0xc0000302, Down: true}},
 			Subscribers: testSubscribers(n),
 			Workers: []*controlpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,

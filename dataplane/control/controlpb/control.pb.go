@@ -173,7 +173,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{38, 0}
+	return file_control_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type GiveShards_Step int32
@@ -232,7 +232,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{48, 0}
+	return file_control_proto_rawDescGZIP(), []int{49, 0}
 }
 
 type TakeShards_Step int32
@@ -284,7 +284,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{50, 0}
+	return file_control_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type Request struct {
@@ -1642,6 +1642,7 @@ type Stats struct {
 	Subscribers   []*programpb.SubscriberStats `protobuf:"bytes,62,rep,name=subscribers,proto3" json:"subscribers,omitempty"`                     // as Program.subscribers
 	StateMemory   uint64                       `protobuf:"varint,63,opt,name=state_memory,json=stateMemory,proto3" json:"state_memory,omitempty"` // bytes that the program's state may take at most, beside memory for decisions
 	Wires         []*WireStats                 `protobuf:"bytes,64,rep,name=wires,proto3" json:"wires,omitempty"`                                 // each way through functions outside of the program
+	Hosts         []*HostStats                 `protobuf:"bytes,65,rep,name=hosts,proto3" json:"hosts,omitempty"`                                 // that are functions outside of the program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1774,6 +1775,90 @@ func (x *Stats) GetWires() []*WireStats {
 	return nil
 }
 
+func (x *Stats) GetHosts() []*HostStats {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+// HostStats are of a host that is a function outside of the program, and is asked by ARP whether it is there.
+type HostStats struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	Address       uint32                 `protobuf:"fixed32,2,opt,name=address,proto3" json:"address,omitempty"`
+	Down          bool                   `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"` // it did not answer the last questions
+	Questions     uint64                 `protobuf:"varint,4,opt,name=questions,proto3" json:"questions,omitempty"`
+	Answers       uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // of its own accord, too
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostStats) Reset() {
+	*x = HostStats{}
+	mi := &file_control_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostStats) ProtoMessage() {}
+
+func (x *HostStats) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostStats.ProtoReflect.Descriptor instead.
+func (*HostStats) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *HostStats) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *HostStats) GetAddress() uint32 {
+	if x != nil {
+		return x.Address
+	}
+	return 0
+}
+
+func (x *HostStats) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+func (x *HostStats) GetQuestions() uint64 {
+	if x != nil {
+		return x.Questions
+	}
+	return 0
+}
+
+func (x *HostStats) GetAnswers() uint64 {
+	if x != nil {
+		return x.Answers
+	}
+	return 0
+}
+
 // WireStats are of a way through a function outside of the program: packets leave by one interface, and come back by the other.
 type WireStats struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1796,7 +1881,7 @@ type WireStats struct {
 
 func (x *WireStats) Reset() {
 	*x = WireStats{}
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1893,7 @@ func (x *WireStats) String() string {
 func (*WireStats) ProtoMessage() {}
 
 func (x *WireStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1906,7 @@ func (x *WireStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WireStats.ProtoReflect.Descriptor instead.
 func (*WireStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{12}
+	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WireStats) GetOut() string {
@@ -1922,7 +2007,7 @@ type Contradiction struct {
 
 func (x *Contradiction) Reset() {
 	*x = Contradiction{}
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2019,7 @@ func (x *Contradiction) String() string {
 func (*Contradiction) ProtoMessage() {}
 
 func (x *Contradiction) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2032,7 @@ func (x *Contradiction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contradiction.ProtoReflect.Descriptor instead.
 func (*Contradiction) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{13}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Contradiction) GetWhat() string {
@@ -1993,7 +2078,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2090,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2103,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -2122,7 +2207,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2219,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2232,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -2176,7 +2261,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2273,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2286,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -2246,7 +2331,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2258,7 +2343,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2271,7 +2356,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DropStats) GetReason() string {
@@ -2322,7 +2407,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2419,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2432,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -2454,7 +2539,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2551,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2564,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -2563,7 +2648,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2660,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2673,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -2615,7 +2700,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2712,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2725,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -2668,7 +2753,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2765,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2778,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{22}
+	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -2728,7 +2813,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +2825,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +2838,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{23}
+	return file_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -2787,7 +2872,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2884,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2897,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -2843,7 +2928,7 @@ type StateEvent struct {
 
 func (x *StateEvent) Reset() {
 	*x = StateEvent{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2940,7 @@ func (x *StateEvent) String() string {
 func (*StateEvent) ProtoMessage() {}
 
 func (x *StateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2953,7 @@ func (x *StateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEvent.ProtoReflect.Descriptor instead.
 func (*StateEvent) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StateEvent) GetSource() uint32 {
@@ -2907,7 +2992,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3004,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3017,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
 type NeighborList struct {
@@ -2944,7 +3029,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3041,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3054,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{27}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -2992,7 +3077,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3089,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3102,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -3065,7 +3150,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3162,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3175,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -3116,7 +3201,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +3213,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +3226,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SessionList) GetSessions() []*programpb.Session {
@@ -3167,7 +3252,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3264,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3277,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{31}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -3247,7 +3332,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3344,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3357,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{32}
+	return file_control_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -3303,7 +3388,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3315,7 +3400,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3328,7 +3413,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{33}
+	return file_control_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -3381,7 +3466,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3478,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3491,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{34}
+	return file_control_proto_rawDescGZIP(), []int{35}
 }
 
 type Traced struct {
@@ -3422,7 +3507,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_control_proto_msgTypes[35]
+	mi := &file_control_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3519,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[35]
+	mi := &file_control_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3532,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{35}
+	return file_control_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -3501,7 +3586,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_control_proto_msgTypes[36]
+	mi := &file_control_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3598,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[36]
+	mi := &file_control_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3611,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{36}
+	return file_control_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -3595,7 +3680,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_control_proto_msgTypes[37]
+	mi := &file_control_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3692,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[37]
+	mi := &file_control_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3705,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{37}
+	return file_control_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -3649,7 +3734,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_control_proto_msgTypes[38]
+	mi := &file_control_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +3746,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[38]
+	mi := &file_control_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +3759,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{38}
+	return file_control_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -3713,7 +3798,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_control_proto_msgTypes[39]
+	mi := &file_control_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3810,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[39]
+	mi := &file_control_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3823,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{39}
+	return file_control_proto_rawDescGZIP(), []int{40}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -3752,7 +3837,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_control_proto_msgTypes[40]
+	mi := &file_control_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3849,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[40]
+	mi := &file_control_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3862,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{40}
+	return file_control_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -3797,7 +3882,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_control_proto_msgTypes[41]
+	mi := &file_control_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +3894,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[41]
+	mi := &file_control_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +3907,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{41}
+	return file_control_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -3850,7 +3935,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_control_proto_msgTypes[42]
+	mi := &file_control_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3862,7 +3947,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[42]
+	mi := &file_control_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3875,7 +3960,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{42}
+	return file_control_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -3899,7 +3984,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_control_proto_msgTypes[43]
+	mi := &file_control_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3996,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[43]
+	mi := &file_control_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4009,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{43}
+	return file_control_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -3956,7 +4041,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_control_proto_msgTypes[44]
+	mi := &file_control_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4053,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[44]
+	mi := &file_control_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4066,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{44}
+	return file_control_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -4009,7 +4094,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_control_proto_msgTypes[45]
+	mi := &file_control_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4106,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[45]
+	mi := &file_control_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4119,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{45}
+	return file_control_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Peer) GetName() string {
@@ -4068,7 +4153,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_control_proto_msgTypes[46]
+	mi := &file_control_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +4165,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[46]
+	mi := &file_control_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +4178,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{46}
+	return file_control_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -4123,7 +4208,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_control_proto_msgTypes[47]
+	mi := &file_control_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4135,7 +4220,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[47]
+	mi := &file_control_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4148,7 +4233,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{47}
+	return file_control_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -4194,7 +4279,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_control_proto_msgTypes[48]
+	mi := &file_control_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4206,7 +4291,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[48]
+	mi := &file_control_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4219,7 +4304,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{48}
+	return file_control_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -4277,7 +4362,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_control_proto_msgTypes[49]
+	mi := &file_control_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4374,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[49]
+	mi := &file_control_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4302,7 +4387,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{49}
+	return file_control_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -4362,7 +4447,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_control_proto_msgTypes[50]
+	mi := &file_control_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4459,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[50]
+	mi := &file_control_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4472,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{50}
+	return file_control_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -4465,7 +4550,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_control_proto_msgTypes[51]
+	mi := &file_control_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4562,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[51]
+	mi := &file_control_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4575,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{51}
+	return file_control_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -4532,7 +4617,7 @@ type PartitionShards struct {
 
 func (x *PartitionShards) Reset() {
 	*x = PartitionShards{}
-	mi := &file_control_proto_msgTypes[52]
+	mi := &file_control_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +4629,7 @@ func (x *PartitionShards) String() string {
 func (*PartitionShards) ProtoMessage() {}
 
 func (x *PartitionShards) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[52]
+	mi := &file_control_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +4642,7 @@ func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
 func (*PartitionShards) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{52}
+	return file_control_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PartitionShards) GetPartitioning() *Partitioning {
@@ -4577,7 +4662,7 @@ type ShardsPartitioned struct {
 
 func (x *ShardsPartitioned) Reset() {
 	*x = ShardsPartitioned{}
-	mi := &file_control_proto_msgTypes[53]
+	mi := &file_control_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4589,7 +4674,7 @@ func (x *ShardsPartitioned) String() string {
 func (*ShardsPartitioned) ProtoMessage() {}
 
 func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[53]
+	mi := &file_control_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4602,7 +4687,7 @@ func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
 func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{53}
+	return file_control_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShardsPartitioned) GetUnhashed() []string {
@@ -4620,7 +4705,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_control_proto_msgTypes[54]
+	mi := &file_control_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4632,7 +4717,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[54]
+	mi := &file_control_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4645,7 +4730,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{54}
+	return file_control_proto_rawDescGZIP(), []int{55}
 }
 
 var File_control_proto protoreflect.FileDescriptor
@@ -4754,7 +4839,7 @@ const file_control_proto_rawDesc = "" +
 	"\x05steps\x18\x03 \x01(\x02R\x05steps\x12\x18\n" +
 	"\alongest\x18\x04 \x01(\rR\alongest\" \n" +
 	"\bGetStats\x12\x14\n" +
-	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xb2\x05\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xe6\x05\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -4769,7 +4854,14 @@ const file_control_proto_rawDesc = "" +
 	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\x12D\n" +
 	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\x12!\n" +
 	"\fstate_memory\x18? \x01(\x04R\vstateMemory\x122\n" +
-	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\"\xd4\x02\n" +
+	"\x05wires\x18@ \x03(\v2\x1c.sinter.control.v1.WireStatsR\x05wires\x122\n" +
+	"\x05hosts\x18A \x03(\v2\x1c.sinter.control.v1.HostStatsR\x05hosts\"\x8f\x01\n" +
+	"\tHostStats\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x12\n" +
+	"\x04down\x18\x03 \x01(\bR\x04down\x12\x1c\n" +
+	"\tquestions\x18\x04 \x01(\x04R\tquestions\x12\x18\n" +
+	"\aanswers\x18\x05 \x01(\x04R\aanswers\"\xd4\x02\n" +
 	"\tWireStats\x12\x10\n" +
 	"\x03out\x18\x01 \x01(\tR\x03out\x12\x12\n" +
 	"\x04back\x18\x02 \x01(\tR\x04back\x12\x18\n" +
@@ -5041,7 +5133,7 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_control_proto_goTypes = []any{
 	(ShardPlace)(0),                    // 0: sinter.control.v1.ShardPlace
 	(Partitioning_By)(0),               // 1: sinter.control.v1.Partitioning.By
@@ -5060,155 +5152,157 @@ var file_control_proto_goTypes = []any{
 	(*Walk)(nil),                       // 14: sinter.control.v1.Walk
 	(*GetStats)(nil),                   // 15: sinter.control.v1.GetStats
 	(*Stats)(nil),                      // 16: sinter.control.v1.Stats
-	(*WireStats)(nil),                  // 17: sinter.control.v1.WireStats
-	(*Contradiction)(nil),              // 18: sinter.control.v1.Contradiction
-	(*PortStats)(nil),                  // 19: sinter.control.v1.PortStats
-	(*CounterStats)(nil),               // 20: sinter.control.v1.CounterStats
-	(*ClassStats)(nil),                 // 21: sinter.control.v1.ClassStats
-	(*DropStats)(nil),                  // 22: sinter.control.v1.DropStats
-	(*WorkerStats)(nil),                // 23: sinter.control.v1.WorkerStats
-	(*ShardStats)(nil),                 // 24: sinter.control.v1.ShardStats
-	(*Inject)(nil),                     // 25: sinter.control.v1.Inject
-	(*InjectedPacket)(nil),             // 26: sinter.control.v1.InjectedPacket
-	(*Injected)(nil),                   // 27: sinter.control.v1.Injected
-	(*OutPacket)(nil),                  // 28: sinter.control.v1.OutPacket
-	(*DropOf)(nil),                     // 29: sinter.control.v1.DropOf
-	(*StateEvent)(nil),                 // 30: sinter.control.v1.StateEvent
-	(*GetNeighbors)(nil),               // 31: sinter.control.v1.GetNeighbors
-	(*NeighborList)(nil),               // 32: sinter.control.v1.NeighborList
-	(*NeighborState)(nil),              // 33: sinter.control.v1.NeighborState
-	(*GetSessions)(nil),                // 34: sinter.control.v1.GetSessions
-	(*SessionList)(nil),                // 35: sinter.control.v1.SessionList
-	(*StartTrace)(nil),                 // 36: sinter.control.v1.StartTrace
-	(*TraceClasses)(nil),               // 37: sinter.control.v1.TraceClasses
-	(*TraceStarted)(nil),               // 38: sinter.control.v1.TraceStarted
-	(*ReadTrace)(nil),                  // 39: sinter.control.v1.ReadTrace
-	(*Traced)(nil),                     // 40: sinter.control.v1.Traced
-	(*TracedPacket)(nil),               // 41: sinter.control.v1.TracedPacket
-	(*TracedClass)(nil),                // 42: sinter.control.v1.TracedClass
-	(*TracedFrame)(nil),                // 43: sinter.control.v1.TracedFrame
-	(*StopTrace)(nil),                  // 44: sinter.control.v1.StopTrace
-	(*MoveShards)(nil),                 // 45: sinter.control.v1.MoveShards
-	(*ShardMove)(nil),                  // 46: sinter.control.v1.ShardMove
-	(*Moved)(nil),                      // 47: sinter.control.v1.Moved
-	(*AssignShards)(nil),               // 48: sinter.control.v1.AssignShards
-	(*SetPeers)(nil),                   // 49: sinter.control.v1.SetPeers
-	(*Peer)(nil),                       // 50: sinter.control.v1.Peer
-	(*PeerInterface)(nil),              // 51: sinter.control.v1.PeerInterface
-	(*ShardLayout)(nil),                // 52: sinter.control.v1.ShardLayout
-	(*GiveShards)(nil),                 // 53: sinter.control.v1.GiveShards
-	(*Given)(nil),                      // 54: sinter.control.v1.Given
-	(*TakeShards)(nil),                 // 55: sinter.control.v1.TakeShards
-	(*Taken)(nil),                      // 56: sinter.control.v1.Taken
-	(*PartitionShards)(nil),            // 57: sinter.control.v1.PartitionShards
-	(*ShardsPartitioned)(nil),          // 58: sinter.control.v1.ShardsPartitioned
-	(*Shutdown)(nil),                   // 59: sinter.control.v1.Shutdown
-	(*flowspb.GetDevices)(nil),         // 60: sinter.flows.v1.GetDevices
-	(*flowspb.UpdateFlows)(nil),        // 61: sinter.flows.v1.UpdateFlows
-	(*flowspb.GetFlows)(nil),           // 62: sinter.flows.v1.GetFlows
-	(*programpb.SetBackends)(nil),      // 63: sinter.program.v1.SetBackends
-	(*programpb.GetTop)(nil),           // 64: sinter.program.v1.GetTop
-	(*programpb.ReadFlows)(nil),        // 65: sinter.program.v1.ReadFlows
-	(*flowspb.DeviceList)(nil),         // 66: sinter.flows.v1.DeviceList
-	(*flowspb.FlowsUpdated)(nil),       // 67: sinter.flows.v1.FlowsUpdated
-	(*flowspb.FlowList)(nil),           // 68: sinter.flows.v1.FlowList
-	(*programpb.BackendsSet)(nil),      // 69: sinter.program.v1.BackendsSet
-	(*programpb.TopList)(nil),          // 70: sinter.program.v1.TopList
-	(*programpb.FlowRecords)(nil),      // 71: sinter.program.v1.FlowRecords
-	(*flowspb.Marks)(nil),              // 72: sinter.flows.v1.Marks
-	(*programpb.TableStats)(nil),       // 73: sinter.program.v1.TableStats
-	(*programpb.ObservationStats)(nil), // 74: sinter.program.v1.ObservationStats
-	(*programpb.SubscriberStats)(nil),  // 75: sinter.program.v1.SubscriberStats
-	(programpb.DropKind)(0),            // 76: sinter.program.v1.DropKind
-	(*programpb.Session)(nil),          // 77: sinter.program.v1.Session
+	(*HostStats)(nil),                  // 17: sinter.control.v1.HostStats
+	(*WireStats)(nil),                  // 18: sinter.control.v1.WireStats
+	(*Contradiction)(nil),              // 19: sinter.control.v1.Contradiction
+	(*PortStats)(nil),                  // 20: sinter.control.v1.PortStats
+	(*CounterStats)(nil),               // 21: sinter.control.v1.CounterStats
+	(*ClassStats)(nil),                 // 22: sinter.control.v1.ClassStats
+	(*DropStats)(nil),                  // 23: sinter.control.v1.DropStats
+	(*WorkerStats)(nil),                // 24: sinter.control.v1.WorkerStats
+	(*ShardStats)(nil),                 // 25: sinter.control.v1.ShardStats
+	(*Inject)(nil),                     // 26: sinter.control.v1.Inject
+	(*InjectedPacket)(nil),             // 27: sinter.control.v1.InjectedPacket
+	(*Injected)(nil),                   // 28: sinter.control.v1.Injected
+	(*OutPacket)(nil),                  // 29: sinter.control.v1.OutPacket
+	(*DropOf)(nil),                     // 30: sinter.control.v1.DropOf
+	(*StateEvent)(nil),                 // 31: sinter.control.v1.StateEvent
+	(*GetNeighbors)(nil),               // 32: sinter.control.v1.GetNeighbors
+	(*NeighborList)(nil),               // 33: sinter.control.v1.NeighborList
+	(*NeighborState)(nil),              // 34: sinter.control.v1.NeighborState
+	(*GetSessions)(nil),                // 35: sinter.control.v1.GetSessions
+	(*SessionList)(nil),                // 36: sinter.control.v1.SessionList
+	(*StartTrace)(nil),                 // 37: sinter.control.v1.StartTrace
+	(*TraceClasses)(nil),               // 38: sinter.control.v1.TraceClasses
+	(*TraceStarted)(nil),               // 39: sinter.control.v1.TraceStarted
+	(*ReadTrace)(nil),                  // 40: sinter.control.v1.ReadTrace
+	(*Traced)(nil),                     // 41: sinter.control.v1.Traced
+	(*TracedPacket)(nil),               // 42: sinter.control.v1.TracedPacket
+	(*TracedClass)(nil),                // 43: sinter.control.v1.TracedClass
+	(*TracedFrame)(nil),                // 44: sinter.control.v1.TracedFrame
+	(*StopTrace)(nil),                  // 45: sinter.control.v1.StopTrace
+	(*MoveShards)(nil),                 // 46: sinter.control.v1.MoveShards
+	(*ShardMove)(nil),                  // 47: sinter.control.v1.ShardMove
+	(*Moved)(nil),                      // 48: sinter.control.v1.Moved
+	(*AssignShards)(nil),               // 49: sinter.control.v1.AssignShards
+	(*SetPeers)(nil),                   // 50: sinter.control.v1.SetPeers
+	(*Peer)(nil),                       // 51: sinter.control.v1.Peer
+	(*PeerInterface)(nil),              // 52: sinter.control.v1.PeerInterface
+	(*ShardLayout)(nil),                // 53: sinter.control.v1.ShardLayout
+	(*GiveShards)(nil),                 // 54: sinter.control.v1.GiveShards
+	(*Given)(nil),                      // 55: sinter.control.v1.Given
+	(*TakeShards)(nil),                 // 56: sinter.control.v1.TakeShards
+	(*Taken)(nil),                      // 57: sinter.control.v1.Taken
+	(*PartitionShards)(nil),            // 58: sinter.control.v1.PartitionShards
+	(*ShardsPartitioned)(nil),          // 59: sinter.control.v1.ShardsPartitioned
+	(*Shutdown)(nil),                   // 60: sinter.control.v1.Shutdown
+	(*flowspb.GetDevices)(nil),         // 61: sinter.flows.v1.GetDevices
+	(*flowspb.UpdateFlows)(nil),        // 62: sinter.flows.v1.UpdateFlows
+	(*flowspb.GetFlows)(nil),           // 63: sinter.flows.v1.GetFlows
+	(*programpb.SetBackends)(nil),      // 64: sinter.program.v1.SetBackends
+	(*programpb.GetTop)(nil),           // 65: sinter.program.v1.GetTop
+	(*programpb.ReadFlows)(nil),        // 66: sinter.program.v1.ReadFlows
+	(*flowspb.DeviceList)(nil),         // 67: sinter.flows.v1.DeviceList
+	(*flowspb.FlowsUpdated)(nil),       // 68: sinter.flows.v1.FlowsUpdated
+	(*flowspb.FlowList)(nil),           // 69: sinter.flows.v1.FlowList
+	(*programpb.BackendsSet)(nil),      // 70: sinter.program.v1.BackendsSet
+	(*programpb.TopList)(nil),          // 71: sinter.program.v1.TopList
+	(*programpb.FlowRecords)(nil),      // 72: sinter.program.v1.FlowRecords
+	(*flowspb.Marks)(nil),              // 73: sinter.flows.v1.Marks
+	(*programpb.TableStats)(nil),       // 74: sinter.program.v1.TableStats
+	(*programpb.ObservationStats)(nil), // 75: sinter.program.v1.ObservationStats
+	(*programpb.SubscriberStats)(nil),  // 76: sinter.program.v1.SubscriberStats
+	(programpb.DropKind)(0),            // 77: sinter.program.v1.DropKind
+	(*programpb.Session)(nil),          // 78: sinter.program.v1.Session
 }
 var file_control_proto_depIdxs = []int32{
 	7,  // 0: sinter.control.v1.Request.hello:type_name -> sinter.control.v1.Hello
 	11, // 1: sinter.control.v1.Request.load:type_name -> sinter.control.v1.Load
 	15, // 2: sinter.control.v1.Request.get_stats:type_name -> sinter.control.v1.GetStats
-	25, // 3: sinter.control.v1.Request.inject:type_name -> sinter.control.v1.Inject
-	59, // 4: sinter.control.v1.Request.shutdown:type_name -> sinter.control.v1.Shutdown
-	31, // 5: sinter.control.v1.Request.get_neighbors:type_name -> sinter.control.v1.GetNeighbors
-	34, // 6: sinter.control.v1.Request.get_sessions:type_name -> sinter.control.v1.GetSessions
-	36, // 7: sinter.control.v1.Request.start_trace:type_name -> sinter.control.v1.StartTrace
-	39, // 8: sinter.control.v1.Request.read_trace:type_name -> sinter.control.v1.ReadTrace
-	44, // 9: sinter.control.v1.Request.stop_trace:type_name -> sinter.control.v1.StopTrace
-	45, // 10: sinter.control.v1.Request.move_shards:type_name -> sinter.control.v1.MoveShards
-	60, // 11: sinter.control.v1.Request.get_devices:type_name -> sinter.flows.v1.GetDevices
-	61, // 12: sinter.control.v1.Request.update_flows:type_name -> sinter.flows.v1.UpdateFlows
-	62, // 13: sinter.control.v1.Request.get_flows:type_name -> sinter.flows.v1.GetFlows
-	48, // 14: sinter.control.v1.Request.assign_shards:type_name -> sinter.control.v1.AssignShards
-	53, // 15: sinter.control.v1.Request.give_shards:type_name -> sinter.control.v1.GiveShards
-	55, // 16: sinter.control.v1.Request.take_shards:type_name -> sinter.control.v1.TakeShards
-	49, // 17: sinter.control.v1.Request.set_peers:type_name -> sinter.control.v1.SetPeers
-	57, // 18: sinter.control.v1.Request.partition_shards:type_name -> sinter.control.v1.PartitionShards
-	63, // 19: sinter.control.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	64, // 20: sinter.control.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
-	65, // 21: sinter.control.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
+	26, // 3: sinter.control.v1.Request.inject:type_name -> sinter.control.v1.Inject
+	60, // 4: sinter.control.v1.Request.shutdown:type_name -> sinter.control.v1.Shutdown
+	32, // 5: sinter.control.v1.Request.get_neighbors:type_name -> sinter.control.v1.GetNeighbors
+	35, // 6: sinter.control.v1.Request.get_sessions:type_name -> sinter.control.v1.GetSessions
+	37, // 7: sinter.control.v1.Request.start_trace:type_name -> sinter.control.v1.StartTrace
+	40, // 8: sinter.control.v1.Request.read_trace:type_name -> sinter.control.v1.ReadTrace
+	45, // 9: sinter.control.v1.Request.stop_trace:type_name -> sinter.control.v1.StopTrace
+	46, // 10: sinter.control.v1.Request.move_shards:type_name -> sinter.control.v1.MoveShards
+	61, // 11: sinter.control.v1.Request.get_devices:type_name -> sinter.flows.v1.GetDevices
+	62, // 12: sinter.control.v1.Request.update_flows:type_name -> sinter.flows.v1.UpdateFlows
+	63, // 13: sinter.control.v1.Request.get_flows:type_name -> sinter.flows.v1.GetFlows
+	49, // 14: sinter.control.v1.Request.assign_shards:type_name -> sinter.control.v1.AssignShards
+	54, // 15: sinter.control.v1.Request.give_shards:type_name -> sinter.control.v1.GiveShards
+	56, // 16: sinter.control.v1.Request.take_shards:type_name -> sinter.control.v1.TakeShards
+	50, // 17: sinter.control.v1.Request.set_peers:type_name -> sinter.control.v1.SetPeers
+	58, // 18: sinter.control.v1.Request.partition_shards:type_name -> sinter.control.v1.PartitionShards
+	64, // 19: sinter.control.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	65, // 20: sinter.control.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
+	66, // 21: sinter.control.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
 	8,  // 22: sinter.control.v1.Response.hello:type_name -> sinter.control.v1.HelloReply
 	13, // 23: sinter.control.v1.Response.load:type_name -> sinter.control.v1.Loaded
 	16, // 24: sinter.control.v1.Response.stats:type_name -> sinter.control.v1.Stats
-	27, // 25: sinter.control.v1.Response.inject:type_name -> sinter.control.v1.Injected
-	32, // 26: sinter.control.v1.Response.neighbors:type_name -> sinter.control.v1.NeighborList
-	35, // 27: sinter.control.v1.Response.sessions:type_name -> sinter.control.v1.SessionList
-	38, // 28: sinter.control.v1.Response.trace_started:type_name -> sinter.control.v1.TraceStarted
-	40, // 29: sinter.control.v1.Response.traced:type_name -> sinter.control.v1.Traced
-	47, // 30: sinter.control.v1.Response.moved:type_name -> sinter.control.v1.Moved
-	66, // 31: sinter.control.v1.Response.devices:type_name -> sinter.flows.v1.DeviceList
-	67, // 32: sinter.control.v1.Response.flows_updated:type_name -> sinter.flows.v1.FlowsUpdated
-	68, // 33: sinter.control.v1.Response.flows:type_name -> sinter.flows.v1.FlowList
-	54, // 34: sinter.control.v1.Response.given:type_name -> sinter.control.v1.Given
-	56, // 35: sinter.control.v1.Response.taken:type_name -> sinter.control.v1.Taken
-	58, // 36: sinter.control.v1.Response.shards_partitioned:type_name -> sinter.control.v1.ShardsPartitioned
-	69, // 37: sinter.control.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	70, // 38: sinter.control.v1.Response.top:type_name -> sinter.program.v1.TopList
-	71, // 39: sinter.control.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
+	28, // 25: sinter.control.v1.Response.inject:type_name -> sinter.control.v1.Injected
+	33, // 26: sinter.control.v1.Response.neighbors:type_name -> sinter.control.v1.NeighborList
+	36, // 27: sinter.control.v1.Response.sessions:type_name -> sinter.control.v1.SessionList
+	39, // 28: sinter.control.v1.Response.trace_started:type_name -> sinter.control.v1.TraceStarted
+	41, // 29: sinter.control.v1.Response.traced:type_name -> sinter.control.v1.Traced
+	48, // 30: sinter.control.v1.Response.moved:type_name -> sinter.control.v1.Moved
+	67, // 31: sinter.control.v1.Response.devices:type_name -> sinter.flows.v1.DeviceList
+	68, // 32: sinter.control.v1.Response.flows_updated:type_name -> sinter.flows.v1.FlowsUpdated
+	69, // 33: sinter.control.v1.Response.flows:type_name -> sinter.flows.v1.FlowList
+	55, // 34: sinter.control.v1.Response.given:type_name -> sinter.control.v1.Given
+	57, // 35: sinter.control.v1.Response.taken:type_name -> sinter.control.v1.Taken
+	59, // 36: sinter.control.v1.Response.shards_partitioned:type_name -> sinter.control.v1.ShardsPartitioned
+	70, // 37: sinter.control.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	71, // 38: sinter.control.v1.Response.top:type_name -> sinter.program.v1.TopList
+	72, // 39: sinter.control.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
 	9,  // 40: sinter.control.v1.HelloReply.addresses:type_name -> sinter.control.v1.Address
 	10, // 41: sinter.control.v1.HelloReply.partitioning:type_name -> sinter.control.v1.Partitioning
-	72, // 42: sinter.control.v1.HelloReply.marks:type_name -> sinter.flows.v1.Marks
+	73, // 42: sinter.control.v1.HelloReply.marks:type_name -> sinter.flows.v1.Marks
 	1,  // 43: sinter.control.v1.Partitioning.by:type_name -> sinter.control.v1.Partitioning.By
-	72, // 44: sinter.control.v1.Load.marks:type_name -> sinter.flows.v1.Marks
+	73, // 44: sinter.control.v1.Load.marks:type_name -> sinter.flows.v1.Marks
 	12, // 45: sinter.control.v1.Load.fibs:type_name -> sinter.control.v1.FibChange
 	14, // 46: sinter.control.v1.Loaded.walks:type_name -> sinter.control.v1.Walk
-	19, // 47: sinter.control.v1.Stats.ports:type_name -> sinter.control.v1.PortStats
-	20, // 48: sinter.control.v1.Stats.counters:type_name -> sinter.control.v1.CounterStats
-	21, // 49: sinter.control.v1.Stats.classes:type_name -> sinter.control.v1.ClassStats
-	22, // 50: sinter.control.v1.Stats.drops:type_name -> sinter.control.v1.DropStats
-	73, // 51: sinter.control.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	23, // 52: sinter.control.v1.Stats.workers:type_name -> sinter.control.v1.WorkerStats
-	24, // 53: sinter.control.v1.Stats.shards:type_name -> sinter.control.v1.ShardStats
-	74, // 54: sinter.control.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
-	75, // 55: sinter.control.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
-	17, // 56: sinter.control.v1.Stats.wires:type_name -> sinter.control.v1.WireStats
-	18, // 57: sinter.control.v1.WireStats.contradictions:type_name -> sinter.control.v1.Contradiction
-	76, // 58: sinter.control.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	0,  // 59: sinter.control.v1.ShardStats.place:type_name -> sinter.control.v1.ShardPlace
-	26, // 60: sinter.control.v1.Inject.packets:type_name -> sinter.control.v1.InjectedPacket
-	28, // 61: sinter.control.v1.Injected.out:type_name -> sinter.control.v1.OutPacket
-	29, // 62: sinter.control.v1.Injected.drops:type_name -> sinter.control.v1.DropOf
-	30, // 63: sinter.control.v1.Injected.events:type_name -> sinter.control.v1.StateEvent
-	77, // 64: sinter.control.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	33, // 65: sinter.control.v1.NeighborList.neighbors:type_name -> sinter.control.v1.NeighborState
-	77, // 66: sinter.control.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	37, // 67: sinter.control.v1.StartTrace.classes:type_name -> sinter.control.v1.TraceClasses
-	36, // 68: sinter.control.v1.TraceStarted.trace:type_name -> sinter.control.v1.StartTrace
-	41, // 69: sinter.control.v1.Traced.packets:type_name -> sinter.control.v1.TracedPacket
-	42, // 70: sinter.control.v1.TracedPacket.classes:type_name -> sinter.control.v1.TracedClass
-	43, // 71: sinter.control.v1.TracedPacket.frames:type_name -> sinter.control.v1.TracedFrame
-	2,  // 72: sinter.control.v1.TracedFrame.kind:type_name -> sinter.control.v1.TracedFrame.Kind
-	46, // 73: sinter.control.v1.MoveShards.moves:type_name -> sinter.control.v1.ShardMove
-	50, // 74: sinter.control.v1.SetPeers.peers:type_name -> sinter.control.v1.Peer
-	51, // 75: sinter.control.v1.Peer.interfaces:type_name -> sinter.control.v1.PeerInterface
-	3,  // 76: sinter.control.v1.GiveShards.step:type_name -> sinter.control.v1.GiveShards.Step
-	52, // 77: sinter.control.v1.Given.layout:type_name -> sinter.control.v1.ShardLayout
-	4,  // 78: sinter.control.v1.TakeShards.step:type_name -> sinter.control.v1.TakeShards.Step
-	52, // 79: sinter.control.v1.TakeShards.layout:type_name -> sinter.control.v1.ShardLayout
-	10, // 80: sinter.control.v1.PartitionShards.partitioning:type_name -> sinter.control.v1.Partitioning
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	20, // 47: sinter.control.v1.Stats.ports:type_name -> sinter.control.v1.PortStats
+	21, // 48: sinter.control.v1.Stats.counters:type_name -> sinter.control.v1.CounterStats
+	22, // 49: sinter.control.v1.Stats.classes:type_name -> sinter.control.v1.ClassStats
+	23, // 50: sinter.control.v1.Stats.drops:type_name -> sinter.control.v1.DropStats
+	74, // 51: sinter.control.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	24, // 52: sinter.control.v1.Stats.workers:type_name -> sinter.control.v1.WorkerStats
+	25, // 53: sinter.control.v1.Stats.shards:type_name -> sinter.control.v1.ShardStats
+	75, // 54: sinter.control.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
+	76, // 55: sinter.control.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
+	18, // 56: sinter.control.v1.Stats.wires:type_name -> sinter.control.v1.WireStats
+	17, // 57: sinter.control.v1.Stats.hosts:type_name -> sinter.control.v1.HostStats
+	19, // 58: sinter.control.v1.WireStats.contradictions:type_name -> sinter.control.v1.Contradiction
+	77, // 59: sinter.control.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	0,  // 60: sinter.control.v1.ShardStats.place:type_name -> sinter.control.v1.ShardPlace
+	27, // 61: sinter.control.v1.Inject.packets:type_name -> sinter.control.v1.InjectedPacket
+	29, // 62: sinter.control.v1.Injected.out:type_name -> sinter.control.v1.OutPacket
+	30, // 63: sinter.control.v1.Injected.drops:type_name -> sinter.control.v1.DropOf
+	31, // 64: sinter.control.v1.Injected.events:type_name -> sinter.control.v1.StateEvent
+	78, // 65: sinter.control.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	34, // 66: sinter.control.v1.NeighborList.neighbors:type_name -> sinter.control.v1.NeighborState
+	78, // 67: sinter.control.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	38, // 68: sinter.control.v1.StartTrace.classes:type_name -> sinter.control.v1.TraceClasses
+	37, // 69: sinter.control.v1.TraceStarted.trace:type_name -> sinter.control.v1.StartTrace
+	42, // 70: sinter.control.v1.Traced.packets:type_name -> sinter.control.v1.TracedPacket
+	43, // 71: sinter.control.v1.TracedPacket.classes:type_name -> sinter.control.v1.TracedClass
+	44, // 72: sinter.control.v1.TracedPacket.frames:type_name -> sinter.control.v1.TracedFrame
+	2,  // 73: sinter.control.v1.TracedFrame.kind:type_name -> sinter.control.v1.TracedFrame.Kind
+	47, // 74: sinter.control.v1.MoveShards.moves:type_name -> sinter.control.v1.ShardMove
+	51, // 75: sinter.control.v1.SetPeers.peers:type_name -> sinter.control.v1.Peer
+	52, // 76: sinter.control.v1.Peer.interfaces:type_name -> sinter.control.v1.PeerInterface
+	3,  // 77: sinter.control.v1.GiveShards.step:type_name -> sinter.control.v1.GiveShards.Step
+	53, // 78: sinter.control.v1.Given.layout:type_name -> sinter.control.v1.ShardLayout
+	4,  // 79: sinter.control.v1.TakeShards.step:type_name -> sinter.control.v1.TakeShards.Step
+	53, // 80: sinter.control.v1.TakeShards.layout:type_name -> sinter.control.v1.ShardLayout
+	10, // 81: sinter.control.v1.PartitionShards.partitioning:type_name -> sinter.control.v1.Partitioning
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -5266,7 +5360,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -100,7 +100,8 @@ struct sn_env {
 	uint64_t past_wires;
 	/* Bit per interface: of the next frames that are sent by it, one is checked (sn_spot.h). */
 	uint64_t spotted;
-	struct sn_wires *wires; /* NULL: no function is watched */
+	struct sn_wires *wires;	    /* NULL: no function is watched */
+	struct sn_watches *watches; /* NULL: no host is watched */
 	struct sn_hooks hooks;
 	struct sn_devices devices;
 	/* Written by every packet. */

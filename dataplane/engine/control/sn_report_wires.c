@@ -4,6 +4,7 @@
 #include "sn_messages.h"
 #include "sn_thread.h"
 #include "sn_threads.h"
+#include "sn_watch.h"
 #include "sn_wires.h"
 
 /* As the API has them. */
@@ -70,6 +71,36 @@ static uint32_t allowed_of(const struct sn_program *program, uint32_t back)
 	return allowed;
 }
 
+/* Hosts that are functions. */
+static int report_hosts(const struct sn_threads *threads, struct sn_arena *arena,
+			Sinter__Control__V1__Stats *stats)
+{
+	const struct sn_plan *plan = sn_threads_plan(threads);
+	const struct sn_program *program = plan->program;
+
+	stats->hosts =
+		SN_NEW_ARRAY(arena, Sinter__Control__V1__HostStats, sinter__control__v1__host_stats__init,
+			     (size_t)__builtin_popcountll(program->watched));
+	if (stats->hosts == NULL)
+		return -1;
+	for (uint64_t left = program->watched; left != 0; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		const struct sn_watch *w =
+			sn_watches_of(sn_threads_watches(threads),
+				      plan->ports[i] != NULL ? plan->ports[i]->id : (uint16_t)i);
+		Sinter__Control__V1__HostStats *to = stats->hosts[stats->n_hosts++];
+
+		to->interface = program->interfaces[i].name;
+		to->address = program->interfaces[i].watched;
+		if (w == NULL)
+			continue;
+		to->down = atomic_load_explicit(&w->down, memory_order_relaxed);
+		to->questions = relaxed(&w->questions);
+		to->answers = relaxed(&w->answers);
+	}
+	return 0;
+}
+
 int sn_report_wires(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
@@ -99,5 +130,5 @@ int sn_report_wires(const struct sn_engine *engine, struct sn_arena *arena, Sint
 		if (report_spots(&wire->spots, allowed_of(program, back), arena, to) != 0)
 			return -1;
 	}
-	return 0;
+	return report_hosts(threads, arena, stats);
 }

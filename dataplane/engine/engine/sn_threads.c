@@ -12,6 +12,7 @@
 #include "sn_helper.h"
 #include "sn_log.h"
 #include "sn_thread.h"
+#include "sn_watch.h"
 #include "sn_wires.h"
 
 /* Looks for a worker that follows, before the control thread rests between them. */
@@ -27,6 +28,7 @@ struct sn_threads {
 	uint64_t now_ns; /* the harness's clock */
 	struct sn_helper helper;
 	struct sn_wires *wires;
+	struct sn_watches *watches;
 	struct sn_thread *all[SN_WORKERS_MAX];
 };
 
@@ -45,7 +47,8 @@ struct sn_threads *sn_threads_create(const struct sn_threads_config *config, str
 	threads->harness = config->harness;
 	threads->nap_us = config->nap_us;
 	threads->wires = sn_wires_create();
-	if (threads->wires == NULL) {
+	threads->watches = sn_watches_create();
+	if (threads->wires == NULL || threads->watches == NULL) {
 		sn_fail(err, "no memory for %u workers", config->n);
 		sn_threads_free(threads);
 		return NULL;
@@ -63,6 +66,7 @@ struct sn_threads *sn_threads_create(const struct sn_threads_config *config, str
 		one.worker.number = i;
 		one.worker.n_workers = config->n;
 		one.worker.wires = threads->wires;
+		one.worker.watches = threads->watches;
 		threads->all[i] = sn_thread_create(&one, err);
 		if (threads->all[i] == NULL) {
 			sn_threads_free(threads);
@@ -80,6 +84,7 @@ void sn_threads_free(struct sn_threads *threads)
 		sn_thread_free(threads->all[i]);
 	sn_plan_free(threads->orders.plan);
 	sn_wires_free(threads->wires);
+	sn_watches_free(threads->watches);
 	free(threads);
 }
 
@@ -195,6 +200,11 @@ bool sn_threads_held(const struct sn_threads *threads)
 const struct sn_wires *sn_threads_wires(const struct sn_threads *threads)
 {
 	return threads->wires;
+}
+
+const struct sn_watches *sn_threads_watches(const struct sn_threads *threads)
+{
+	return threads->watches;
 }
 
 const struct sn_plan *sn_threads_plan(const struct sn_threads *threads)

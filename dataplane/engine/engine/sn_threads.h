@@ -62,6 +62,10 @@ bool sn_threads_held(const struct sn_threads *threads);
 struct sn_wires;
 const struct sn_wires *sn_threads_wires(const struct sn_threads *threads);
 
+/* Hosts that are functions, that all workers share. */
+struct sn_watches;
+const struct sn_watches *sn_threads_watches(const struct sn_threads *threads);
+
 /* The plan that they run; NULL: nothing yet. */
 const struct sn_plan *sn_threads_plan(const struct sn_threads *threads);
 

@@ -7,6 +7,7 @@
 #include "sn_arp.h"
 #include "sn_lines.h"
 #include "sn_output.h"
+#include "sn_watch.h"
 
 #define SECOND 1000000000ull
 
@@ -292,6 +293,7 @@ static void believe(struct sn_neigh_table *t, struct sn_neigh *n, const uint8_t 
 
 	begin(t, n, SN_NEIGH_REACHABLE, now + reachable_time(t));
 	sn_neigh_set_l2(t, n, mac);
+	sn_watch_hear(t, n);
 	while ((m = sn_wait_pop(&t->wait, &n->queue, n->iface))) {
 		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
 		sn_output_send(t->env, n->iface, m);

@@ -100,6 +100,7 @@ struct sn_neigh_table {
 	uint64_t may_ask_at; /* when that was so */
 	uint64_t next_announcement;
 	uint64_t announced;	/* interfaces, one bit each */
+	uint64_t hosts_down;	/* interfaces whose host is down (sn_watch.h), as this worker knows */
 	uint32_t announcements; /* that are still to be made */
 	bool silent;
 	struct sn_wait wait;

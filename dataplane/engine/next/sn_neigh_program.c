@@ -125,6 +125,7 @@ static void apply_to_stop(struct sn_neigh_table *t, struct sn_neigh *n)
 
 void sn_neigh_apply(struct sn_neigh_table *t, const struct sn_program *old)
 {
+	t->hosts_down = 0;
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
 		struct sn_neigh *n = &t->entries[i];
 

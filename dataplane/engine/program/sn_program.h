@@ -62,6 +62,7 @@ struct sn_interface {
 	bool tiny_fragments; /* first fragments that end within their transport header are let in */
 	bool wire;	     /* a side of a stop: no hosts are there, and ARP is neither sent nor heard */
 	uint8_t left_by;     /* of a wire by which packets come back from stops: that by which they leave */
+	uint32_t watched;    /* a host there that is a function of the chain; 0: none */
 	uint8_t answer_ttl;  /* of errors that the interface sends into the chain */
 	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
@@ -326,6 +327,7 @@ struct sn_program {
 	uint64_t returns;			   /* bit per interface: packets come back from stops by it */
 	uint64_t only_returns;			   /* … and no others, by the functions' declarations */
 	uint64_t probed;			   /* … and so do probes */
+	uint64_t watched;			   /* bit per interface: it has a host that is watched */
 	uint64_t bypassed; /* bit per interface: packets do not wait for the function that should return them
 			    */
 };

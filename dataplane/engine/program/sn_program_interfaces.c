@@ -62,6 +62,8 @@ static const char *property_of_hosts(const interface_msg *from)
 		return "proxy";
 	if (from->n_refused)
 		return "refused";
+	if (from->watched)
+		return "watched";
 	return from->n_vlans ? "vlans" : NULL;
 }
 
@@ -70,6 +72,17 @@ static int check_wire(struct sn_builder *b, const interface_msg *from)
 	const char *has = from->wire ? property_of_hosts(from) : NULL;
 
 	return has ? sn_build_fail(b, "is a wire, and has %s: want none", has) : 0;
+}
+
+static int check_watched(struct sn_builder *b, const interface_msg *from)
+{
+	uint32_t mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
+
+	if (!from->watched ||
+	    (((from->watched ^ from->address) & mask) == 0 && from->watched != from->address))
+		return 0;
+	return sn_build_fail(b, "watched is 0x%08x, want another host of the interface's network",
+			     from->watched);
 }
 
 static int build_interface(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
@@ -86,7 +99,7 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 		return sn_build_fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
 	if (sn_build_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
-	if (check_refused(b, from) || check_wire(b, from))
+	if (check_refused(b, from) || check_wire(b, from) || check_watched(b, from))
 		return -EINVAL;
 	to->address = from->address;
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
@@ -94,6 +107,7 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 	to->mtu = from->mtu;
 	to->tiny_fragments = from->tiny_fragments;
 	to->wire = from->wire;
+	to->watched = from->watched;
 	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
 	to->segment = from->segment;
 	to->has_mac = from->mac.len != 0;
@@ -144,6 +158,8 @@ int sn_build_interfaces(struct sn_builder *b)
 		rc = build_interface(b, &b->p->interfaces[i], b->msg->interfaces[i]);
 		if (rc)
 			return rc;
+		if (b->p->interfaces[i].watched)
+			b->p->watched |= 1ull << i;
 	}
 	return 0;
 }

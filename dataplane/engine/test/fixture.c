@@ -6,6 +6,7 @@
 
 #include "sn_parse.h"
 #include "sn_rewrite.h"
+#include "sn_watch.h"
 #include "sn_wires.h"
 
 static struct rte_mempool *pool;
@@ -83,9 +84,12 @@ int open_fixture(void **state)
 	f->tx_limit = UINT16_MAX;
 	f->now = 1000 * SECOND;
 	f->wires = sn_wires_create();
+	f->watches = sn_watches_create();
 	assert_non_null(f->wires);
+	assert_non_null(f->watches);
 	config.state = f->state;
 	config.wires = f->wires;
+	config.watches = f->watches;
 	config.tx_ctx = config.drop_ctx = f;
 	f->worker = sn_worker_create(&config, &f->err);
 	assert_non_null(f->worker);
@@ -107,6 +111,7 @@ int close_fixture(void **state)
 	sn_counts_free(sn_worker_set_program(f->worker, NULL, NULL));
 	sn_worker_free(f->worker);
 	sn_wires_free(f->wires);
+	sn_watches_free(f->watches);
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 	sn_program_free(f->program);
 	sn_state_free(f->state);

@@ -49,6 +49,7 @@ struct fixture {
 	struct sn_program *program;
 	struct sn_worker *worker;
 	struct sn_wires *wires;
+	struct sn_watches *watches;
 	uint64_t kept, lost; /* by the last load */
 	uint64_t now;
 	uint32_t n_out, n_drops, n_in;

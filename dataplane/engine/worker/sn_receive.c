@@ -5,6 +5,7 @@
 #include "sn_devices.h"
 #include "sn_output.h"
 #include "sn_spot.h"
+#include "sn_watch_tick.h"
 #include "sn_wires.h"
 #include "sn_worker_private.h"
 
@@ -208,6 +209,7 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	sn_partition_tick(w->fast.env.partition, now);
 	sn_fast_tick(&w->fast, now);
 	sn_neigh_tick(&w->fast.neighbors, now);
+	sn_watch_tick(&w->fast.neighbors, now);
 	down = w->fast.env.down;
 	sn_wires_tick(&w->fast.env, now);
 	if (unlikely(w->fast.env.down != down))

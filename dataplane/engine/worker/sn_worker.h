@@ -36,6 +36,7 @@ struct sn_worker_config {
 	struct sn_mailbox *mailbox;   /* NULL: the only worker, of the only engine */
 	const struct sn_peers *peers; /* where there is a mailbox; lives as long as the worker */
 	struct sn_wires *wires;	      /* that all workers share; NULL: no function is watched */
+	struct sn_watches *watches;   /* that all workers share; NULL: no host is watched */
 	struct sn_samples *samples;   /* of packets of devices that have flow rules; NULL: there are none */
 	sn_tx_fn tx;
 	void *tx_ctx;

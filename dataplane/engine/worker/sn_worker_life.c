@@ -125,6 +125,7 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->peers = config->peers;
 	w->fast.env.devices.samples = config->samples;
 	w->fast.env.wires = config->wires;
+	w->fast.env.watches = config->watches;
 	w->fast.env.number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -109,11 +110,21 @@ func addrOf(p netip.Prefix) netip.Addr {
 	return p.Addr()
 }
 
+// Host says that a function is a host in the network of an interface. The engine asks again and again whether it is there, if its address is valid. It
+// asks nobody whose MAC address is configured, and none on a trunk: nothing says in which VLAN the host is.
+func (b *Builder) Host(i *Interface, f *Function, address netip.Addr) {
+	at := &b.g.Interfaces[slices.IndexFunc(b.g.Interfaces, func(o wiring.Interface) bool { return o.Name == i.Name })]
+	at.Function = f.Name
+	if len(at.VLANs) == 0 && !slices.ContainsFunc(at.Neighbors, func(n wiring.Neighbor) bool { return n.Addr == address }) {
+		at.Watched = address
+	}
+}
+
 func (b *Builder) graphInterface(i *Interface, in int) wiring.Interface {
 	out := wiring.Interface{
 		Name: i.Name, Prefix: i.Prefix, Addresses: i.Addresses, MTU: int(i.Spec.MTU), Device: i.Spec.Device, In: in, Out: i.out,
 		VLANs:   b.vlans(i),
-		Gateway: b.onLink(i, i.Field+".gateway", i.Spec.Gateway),
+		Gateway: b.OnLink(i, b.Object, i.Field+".gateway", i.Spec.Gateway),
 		MAC:     b.mac(i.Field+".mac", i.Spec.MAC),
 	}
 	for n, nb := range i.Spec.Neighbors {
@@ -122,7 +133,7 @@ func (b *Builder) graphInterface(i *Interface, in int) wiring.Interface {
 			b.Fail(b.Object, field+".vlan", strconv.Itoa(int(nb.VLAN)), "is no VLAN of the interface; add it to the interface's vlans")
 		}
 		out.Neighbors = append(out.Neighbors, wiring.Neighbor{
-			Addr: b.onLink(i, field+".address", nb.Address),
+			Addr: b.OnLink(i, b.Object, field+".address", nb.Address),
 			MAC:  b.mac(field+".mac", nb.MAC),
 			VLAN: uint16(nb.VLAN),
 		})
@@ -146,18 +157,18 @@ func (b *Builder) vlans(i *Interface) (list []uint16) {
 	return slices.Compact(list)
 }
 
-// onLink reads an address that must be another's within the interface's prefix.
-func (b *Builder) onLink(i *Interface, field string, s v1alpha1.Address) netip.Addr {
+// OnLink reads an address that must be another's within the interface's prefix.
+func (b *Builder) OnLink(i *Interface, object finding.Object, field string, s v1alpha1.Address) netip.Addr {
 	if s == "" {
 		return netip.Addr{}
 	}
 	a, problem := rules.ParseAddress(string(s))
 	switch {
-	case !b.Problem(b.Object, field, problem):
+	case !b.Problem(object, field, problem):
 	case i.Prefix.IsValid() && !i.Prefix.Contains(a):
-		b.Fail(b.Object, field, string(s), "is not on-link; give an address within %s", i.Prefix.Masked())
+		b.Fail(object, field, string(s), "is not on-link; give an address within %s", i.Prefix.Masked())
 	case i.Prefix.IsValid() && i.Prefix.Addr() == a:
-		b.Fail(b.Object, field, string(s), "is the interface's own address; give that of the neighbour")
+		b.Fail(object, field, string(s), "is the interface's own address; give that of the neighbour")
 	}
 	return a
 }

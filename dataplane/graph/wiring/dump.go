@@ -27,6 +27,12 @@ func (g *Graph) Dump(w io.Writer) error {
 		if i.Wire {
 			b.WriteString(" wire")
 		}
+		if i.Function != "" {
+			fmt.Fprintf(&b, " function %s", i.Function)
+		}
+		if i.Watched.IsValid() {
+			fmt.Fprintf(&b, " watched %s", i.Watched)
+		}
 		if i.AnswerTTL != 0 {
 			fmt.Fprintf(&b, " answer-ttl %d", i.AnswerTTL)
 		}

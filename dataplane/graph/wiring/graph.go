@@ -45,6 +45,10 @@ type Interface struct {
 	// Wire tells that the interface is a side of an element.Stop or a tap's, by which packets leave for that alone: it has no neighbours and no gateway, frames
 	// of all VLANs pass, and Prefix is the address of errors about packets that come in without a continuation.
 	Wire bool
+	// Function is the chain's function that is a host there, run by someone else; empty: none.
+	Function string
+	// Watched is its address, if the engine asks again and again whether it is there.
+	Watched netip.Addr
 	// In and Out are the interface's Input and Output nodes; of a wire, Out is -1.
 	In, Out int
 }

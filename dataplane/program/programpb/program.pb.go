@@ -527,7 +527,8 @@ type Interface struct {
 	TinyFragments bool                   `protobuf:"varint,52,opt,name=tiny_fragments,json=tinyFragments,proto3" json:"tiny_fragments,omitempty"` // first fragments that end within their transport header are let in (RFC 1858 section 3)
 	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop, or a tap's: packets leave by it for that alone, and nobody there asks or answers ARP; address
 	// is that of errors about packets that come in without a continuation
-	Function      string `protobuf:"bytes,54,opt,name=function,proto3" json:"function,omitempty"` // of a wire: whose side it is
+	Function      string `protobuf:"bytes,54,opt,name=function,proto3" json:"function,omitempty"` // whose side a wire is, or which one the watched host is
+	Watched       uint32 `protobuf:"fixed32,56,opt,name=watched,proto3" json:"watched,omitempty"` // a host there that is a function of the chain: it is asked again and again whether it is there; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -665,6 +666,13 @@ func (x *Interface) GetFunction() string {
 		return x.Function
 	}
 	return ""
+}
+
+func (x *Interface) GetWatched() uint32 {
+	if x != nil {
+		return x.Watched
+	}
+	return 0
 }
 
 // RefusedSources are source addresses that Entry drops.
@@ -2009,7 +2017,7 @@ const file_program_proto_rawDesc = "" +
 	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12E\n" +
 	"\vsubscribers\x18\x17 \x03(\v2#.sinter.program.v1.SubscriberLimitsR\vsubscribers\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\xca\x03\n" +
+	"longestWay\"\xe4\x03\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -2027,7 +2035,8 @@ const file_program_proto_rawDesc = "" +
 	"answer_ttl\x183 \x01(\rR\tanswerTtl\x12%\n" +
 	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\x12\x12\n" +
 	"\x04wire\x185 \x01(\bR\x04wire\x12\x1a\n" +
-	"\bfunction\x186 \x01(\tR\bfunction\"q\n" +
+	"\bfunction\x186 \x01(\tR\bfunction\x12\x18\n" +
+	"\awatched\x188 \x01(\aR\awatched\"q\n" +
 	"\x0eRefusedSources\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\x125\n" +

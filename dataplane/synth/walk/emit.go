@@ -67,7 +67,7 @@ func (e *Emitter) interfaces() {
 		in := e.w.g.Nodes[i.In].Out[0]
 		out := &programpb.Interface{
 			Name: i.Name, Address: IPv4(i.Prefix.Addr()), PrefixLen: uint32(i.Prefix.Bits()), Mtu: uint32(i.MTU),
-			Gateway: IPv4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments, Wire: i.Wire,
+			Gateway: IPv4(i.Gateway), Function: i.Function, Watched: IPv4(i.Watched), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments, Wire: i.Wire,
 			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
 		}
 		if i.Wire {

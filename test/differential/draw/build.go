@@ -85,7 +85,7 @@ func (b *Builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) Side {
 // in each of them. Nobody is on a wire.
 func Populate(f *graph.Interface, i int) {
 	f.MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
-	f.Neighbors = nil
+	f.Neighbors, f.Watched = nil, netip.Addr{} // nobody is asked for whose MAC address is known
 	if f.Wire {
 		return
 	}

@@ -26,6 +26,9 @@ type BlackboxApplyConfiguration struct {
 	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
 	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.
 	Outside *apiv1alpha1.Name `json:"outside,omitempty"`
+	// Address is that of a Service, in the network of its interface. It is asked by ARP again and again, so that the chain says when it is not there.
+	// Without it, it is not watched.
+	Address *apiv1alpha1.Address `json:"address,omitempty"`
 	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	Behavior *BlackboxBehaviorApplyConfiguration `json:"behavior,omitempty"`
 	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
@@ -64,6 +67,14 @@ func (b *BlackboxApplyConfiguration) WithInside(value apiv1alpha1.Name) *Blackbo
 // If called multiple times, the Outside field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithOutside(value apiv1alpha1.Name) *BlackboxApplyConfiguration {
 	b.Outside = &value
+	return b
+}
+
+// WithAddress sets the Address field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Address field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithAddress(value apiv1alpha1.Address) *BlackboxApplyConfiguration {
+	b.Address = &value
 	return b
 }
 

@@ -173,6 +173,9 @@ func TestBlackboxesAreShownWithProbesAndChecks(t *testing.T) {
 		{Out: "ips-outside", Back: "ips-inside", Watched: true, Down: true, Probes: 500, Answers: 2, Checked: 64, Lost: 60},
 		{Out: "dpi-inside", Back: "dpi-outside", Checked: 7, Returned: 7, Times: []uint64{0, 0, 0, 0, 0, 0, 7}},
 	}
+	s.Hosts = []*controlpb.HostStats{
+		{Interface: "proxies", Address: 0xac1f0002, Questions: 90, Answers: 91}, {Interface: "hop-inside", Address: 0xac1f000a, Down: true, Questions: 10, Answers: 4},
+	}
 	var b bytes.Buffer
 	if err := Text(&b, Make(nil, nil, s), 0); err != nil {
 		t.Fatal(err)
@@ -180,7 +183,10 @@ func TestBlackboxesAreShownWithProbesAndChecks(t *testing.T) {
 	const want = "CHECKED  RETURNED  LOST  MEDIAN  P99   BLACKBOX\n" +
 		"100      98        0     23µs    32µs  ips-inside to ips-outside: up, 499 of 500 probes answered; contradicts its declaration: DSCP of 3, TTLRaised of 98\n" +
 		"64       0         60    -       -     ips-outside to ips-inside: down, 2 of 500 probes answered\n" +
-		"7        7         0     45µs    64µs  dpi-inside to dpi-outside\n\n"
+		"7        7         0     45µs    64µs  dpi-inside to dpi-outside\n\n" +
+		"ARP ASKED  ANSWERED  STATE  INTERFACE   BLACKBOX\n" +
+		"90         91        up     proxies     172.31.0.2\n" +
+		"10         4         down   hop-inside  172.31.0.10\n\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}

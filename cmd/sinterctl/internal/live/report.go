@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
 // Report is what an engine counted, and how fast since the report before.
@@ -26,6 +27,8 @@ type Report struct {
 	Tables     []Table     `json:"tables,omitempty"`
 	// Wires are the ways through blackboxes that get probes.
 	Wires []Wire `json:"wires,omitempty"`
+	// Hosts are blackboxes with addresses of their own that are asked by ARP whether they are there.
+	Hosts []Host `json:"hosts,omitempty"`
 	// Subscribers are the heaviest ones of NAPTs that limit them, and the hosts with most connections of those that connection limiters bound.
 	Subscribers []Subscriber `json:"subscribers,omitempty"`
 	Workers     []Worker     `json:"workers"`
@@ -77,6 +80,15 @@ type Probes struct {
 	Up       bool   `json:"up"`
 	Sent     uint64 `json:"sent"`
 	Answered uint64 `json:"answered"`
+}
+
+// Host is a blackbox with an address of its own, in the network of an interface.
+type Host struct {
+	Interface string `json:"interface"`
+	Address   string `json:"address"`
+	Up        bool   `json:"up"`
+	Asked     uint64 `json:"asked"`
+	Answered  uint64 `json:"answered"`
 }
 
 // Checked are some of the packets that left for a blackbox. Of times there are none if none came back meanwhile.
@@ -159,6 +171,9 @@ func Make(p *programpb.Program, before, now *controlpb.Stats) Report {
 	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
 	r.Tables = m.tables(before.GetTables(), now.GetTables())
 	r.Wires = wires(before.GetWires(), now.GetWires())
+	for _, h := range now.GetHosts() {
+		r.Hosts = append(r.Hosts, Host{h.GetInterface(), rule.Address(h.GetAddress()).String(), !h.GetDown(), h.GetQuestions(), h.GetAnswers()})
+	}
 	r.Subscribers = subscribers(now.GetSubscribers())
 	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
 	if !slices.Equal(before.GetHash(), now.GetHash()) {

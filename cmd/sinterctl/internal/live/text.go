@@ -25,6 +25,10 @@ func Text(w io.Writer, r Report, width int) error {
 		c := r.Wires[i].Checked
 		return fmt.Sprintf("%d\t%d\t%d\t%s\t%s\t%s", c.Sent, c.Returned, c.Lost, seconds(c.Median), seconds(c.P99), r.Wires[i].text())
 	})
+	table(&b, "ARP ASKED\tANSWERED\tSTATE\tINTERFACE\tBLACKBOX", len(r.Hosts), func(i int) string {
+		h := r.Hosts[i]
+		return fmt.Sprintf("%d\t%d\t%s\t%s\t%s", h.Asked, h.Answered, upOrDown(h.Up), h.Interface, h.Address)
+	})
 	table(&b, "PACKETS\tPPS\tBIT/S\tCLASS", len(r.Classes), func(i int) string { return row(r.Classes[i].Rate, r.Classes[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tCOUNTER", len(r.Counters), func(i int) string { return row(r.Counters[i].Rate, r.Counters[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tKIND\tDROPPED AS", len(r.Drops), func(i int) string {

@@ -42,7 +42,7 @@ func quantile(q float64, before, now *controlpb.WireStats) *float64 {
 func (w Wire) text() string {
 	s := w.Out + " to " + w.Back
 	if p := w.Probes; p != nil {
-		s += fmt.Sprintf(": %s, %d of %d probes answered", map[bool]string{true: "up", false: "down"}[p.Up], p.Answered, p.Sent)
+		s += fmt.Sprintf(": %s, %d of %d probes answered", upOrDown(p.Up), p.Answered, p.Sent)
 	}
 	var says []string
 	for _, c := range w.Checked.Contradictions {
@@ -52,6 +52,13 @@ func (w Wire) text() string {
 		s += "; contradicts its declaration: " + strings.Join(says, ", ")
 	}
 	return s
+}
+
+func upOrDown(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
 }
 
 func seconds(s *float64) string {

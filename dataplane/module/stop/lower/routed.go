@@ -58,6 +58,7 @@ func (k *routed) Lower(b *lower.Builder, f *lower.Function) {
 		}})
 		b.Lead(node, 0, i.Exit())
 		i.PassLast(node)
+		b.Host(i, f, gateway)
 	}
 }
 

@@ -25,6 +25,7 @@ func TestWhatIsWrongWithARoutedBlackbox(t *testing.T) {
 		"on no path":                {hops, routed, "inside, outside", `no packet gets to this function; link one of its ports (inside, outside), or take it out`},
 		"watched":                   {hops, routed + ", whenDown: Closed", through, "whenDown, behavior, bypass and image are not for attachment: Routed"},
 		"with a behavior":           {hops, routed + ", behavior: {writes: [TTL]}", through, "whenDown, behavior, bypass and image are not for attachment: Routed"},
+		"with an address":           {hops, routed + ", address: 172.31.0.2", through, "address is for attachment: Service"},
 		"with a container":          {hops, routed + ", image: ips", through, "whenDown, behavior, bypass and image are not for attachment: Routed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +43,8 @@ func TestWhatComesToARoutedBlackboxLeavesForItsGateway(t *testing.T) {
 `
 	dump := graphtest.Dump(t, chain)
 	for _, want := range []string{
+		" gateway 172.31.0.2 function ips watched 172.31.0.2",
+		" gateway 172.31.0.10 function ips watched 172.31.0.10",
 		"ips/inside: lookup, else [0]\n  0.0.0.0/0 via 172.31.0.2 [0]\n  172.31.0.0/29 [0]\n  [0] -> a/out\n",
 		"ips/outside: lookup, else [0]\n  0.0.0.0/0 via 172.31.0.10 [0]\n  172.31.0.8/29 [0]\n  [0] -> b/out\n",
 	} {

@@ -40,6 +40,9 @@ func (k *service) Lower(b *lower.Builder, f *lower.Function) {
 		k.rt.Routes = []v1alpha1.Route{{Prefix: "0.0.0.0/0", Port: v1alpha1.Name(further)}}
 	}
 	k.Kind.Lower(b, f)
+	if i := b.FindInterface(string(k.spec.Inside)); i != nil {
+		b.Host(i, f, b.OnLink(i, f.Object, f.Path+".address", k.spec.Address))
+	}
 }
 
 // further is the side behind which networks lie that the chain has no interface in; empty: neither.

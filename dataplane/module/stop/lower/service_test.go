@@ -23,6 +23,8 @@ func TestWhatIsWrongWithAService(t *testing.T) {
 		"on no path":                {proxies, service, "inside, outside", `spec.functions[0].name: "ips": no path and no link leads to this function; name it in the path, or take it out`},
 		"with a side":               {proxies, service + ", outside: outside", through, "outside, whenDown, behavior, bypass and image are not for attachment: Service"},
 		"watched":                   {proxies, service + ", whenDown: Closed", through, "outside, whenDown, behavior, bypass and image are not for attachment: Service"},
+		"an address elsewhere":      {proxies, service + ", address: 172.31.1.2", through, at + `address: "172.31.1.2": is not on-link; give an address within 172.31.0.0/29`},
+		"the chain's address":       {proxies, service + ", address: 172.31.0.1", through, at + `address: "172.31.0.1": is the interface's own address; give that of the neighbour`},
 		"with a container":          {proxies, service + ", image: proxy", through, "outside, whenDown, behavior, bypass and image are not for attachment: Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +48,21 @@ const (
 	insideGateway, outsideGateway = ", gateway: 10.0.0.9", ", gateway: 203.0.113.9"
 	connected                     = "  10.0.0.0/24 [%d]\n  172.31.0.0/29 [%d]\n  203.0.113.0/24 [%d]\n"
 )
+
+func TestAServiceWithAnAddressIsWatched(t *testing.T) {
+	for name, k := range map[string]struct{ interfaces, spec, want string }{
+		"with an address":                 {proxies, service + ", address: 172.31.0.2", " function ips watched 172.31.0.2 answer-ttl"},
+		"without":                         {proxies, service, " function ips answer-ttl"},
+		"with a MAC address in the chain": {strings.Replace(proxies, "}", ", neighbors: [{address: 172.31.0.2, mac: '02:00:00:00:00:01'}]}", 1), service + ", address: 172.31.0.2", " function ips answer-ttl 65 neighbor "},
+		"on a trunk":                      {strings.Replace(proxies, "}", ", vlans: [7]}", 1), service + ", address: 172.31.0.2", " function ips answer-ttl 65 vlan 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if dump := graphtest.Dump(t, boxed(k.interfaces, k.spec, through)); !strings.Contains(dump, k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", dump, k.want)
+			}
+		})
+	}
+}
 
 func TestWhereAServicesPacketsGo(t *testing.T) {
 	for name, k := range map[string]struct{ inside, outside, want string }{
