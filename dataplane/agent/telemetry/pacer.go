@@ -20,7 +20,8 @@ const (
 	numberPause = 10 * time.Second // between writes of numbers that moved
 	lasting     = time.Second      // for this long, so that the numbers are not those of the way between
 	heartbeat   = 5 * time.Minute  // between writes at least, give or take a fifth
-	maxInMinute = 8                // writes of any kind
+	maxInMinute = 12               // writes of any kind
+	factsAlone  = 4                // … of which the last ones are for facts: they do not wait while traffic comes and goes
 	retryPause  = 2 * time.Second  // after a write that failed, doubled for each more,
 	longestWait = 64 * time.Second // up to here
 )
@@ -61,14 +62,18 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool)
 	if p.last == nil {
 		return true
 	}
-	if now.Sub(p.writes[p.written%maxInMinute]) < time.Minute {
-		return false
-	}
-	pause := now.Sub(p.at)
+	pause, inMinute := now.Sub(p.at), p.since(now.Add(-time.Minute))
+	mayTell := pause >= factPause<<p.since(now.Add(-ofLate))
 	switch {
+	case inMinute >= maxInMinute:
+		return false
 	case !now.Before(p.next):
 		return true
-	case pause >= factPause<<p.since(now.Add(-ofLate)) && (urgent || factsChanged(p.last, s)):
+	case mayTell && factsChanged(p.last, s):
+		return true
+	case inMinute >= maxInMinute-factsAlone:
+		return false
+	case mayTell && urgent:
 		return true
 	case !p.settleAt.IsZero() && !now.Before(p.settleAt):
 		return true
