@@ -15,7 +15,9 @@ fi
 kubectl get --raw /readyz >/dev/null || { echo "the cluster does not answer: make cluster-down, then try again" >&2; exit 1; }
 hack/cluster/program.sh sinter.test/traffic:1 ./test/e2e/traffic
 hack/cluster/suricata.sh sinter.test/suricata:7
-hack/cluster/tool.sh sinter.test/tcpdump:1 tcpdump
+for tool in tcpdump nft sysctl haproxy; do
+  hack/cluster/tool.sh sinter.test/$tool:1 $tool
+done
 hack/cluster/tool.sh sinter.test/testpmd:1 dpdk-testpmd /usr/lib/x86_64-linux-gnu/librte_{net_memif,mempool_ring}.so.23
 helm upgrade --install sinter charts/sinter --namespace sinter-system --create-namespace --wait --timeout 2m \
   --set 'operator.allowImages={sinter.test/,localhost:1/}' >/dev/null

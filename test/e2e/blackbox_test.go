@@ -37,12 +37,7 @@ func TestAPodIsAFunctionOfAChain(t *testing.T) {
 	defer w.kubectl("delete", "-f", "test/e2e/testdata/ips.yaml", "--wait=false")
 	w.kubectl("wait", "--for=condition=Ready", "pod/ips", "--timeout=60s")
 	w.change(withIPS)
-	w.eventually("the pod is replaced by one with wires", time.Minute, func() error {
-		if p := w.pod(); p == nil || p.DeletionTimestamp != nil || !strings.Contains(p.Annotations["k8s.v1.cni.cncf.io/networks"], "ips-outside") {
-			return fmt.Errorf("pod %s is not there yet", podName)
-		}
-		return nil
-	})
+	w.attached("ips-outside")
 	w.waitReady(time.Minute)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.passes("and a function of somebody else's")

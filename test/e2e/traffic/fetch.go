@@ -18,17 +18,20 @@ func newFetch() *cobra.Command {
 	var patience, within time.Duration
 	cmd := &cobra.Command{
 		Use:   "fetch",
-		Short: "Fetch bytes by TCP, and say how fast they came",
+		Short: "Fetch bytes by TCP, and say how fast they came, and how many connections had which letter",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			start := time.Now()
+			letters := map[string]int{}
 			for k := range times {
-				if err := fetch(cmd.Context(), from, bytes, patience, within); err != nil {
+				came, err := fetch(cmd.Context(), from, bytes, patience, within)
+				if err != nil {
 					return fmt.Errorf("connection %d of %d: %w", k+1, times, err)
 				}
+				letters[string(rune(came))]++
 			}
 			took, all := time.Since(start), bytes*int64(times)
-			fmt.Fprintf(cmd.OutOrStdout(), "%d bytes in %s: %.1f Mbit/s\n", all, took.Round(time.Millisecond), float64(all)*8/1e6/took.Seconds())
+			fmt.Fprintf(cmd.OutOrStdout(), "%d bytes in %s: %.1f Mbit/s %v\n", all, took.Round(time.Millisecond), float64(all)*8/1e6/took.Seconds(), letters)
 			return nil
 		},
 	}
@@ -41,25 +44,36 @@ func newFetch() *cobra.Command {
 	return cmd
 }
 
-// fetch has all bytes come by one connection.
-func fetch(ctx context.Context, from string, bytes int64, patience, within time.Duration) error {
+// fetch has all bytes come by one connection, and tells of which letter they are.
+func fetch(ctx context.Context, from string, bytes int64, patience, within time.Duration) (letter, error) {
+	var came letter
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp4", from)
 	if err != nil {
-		return err
+		return came, err
 	}
 	defer conn.Close()
 	if _, err := fmt.Fprintln(conn, bytes); err != nil {
-		return err
+		return came, err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(within)); err != nil {
-		return err
+		return came, err
 	}
-	n, err := io.Copy(io.Discard, conn)
+	n, err := io.Copy(&came, conn)
 	if err == nil && n != bytes {
 		err = errors.New("the stream ended early")
 	}
 	if err != nil {
-		return fmt.Errorf("%d of %d bytes: %w", n, bytes, err)
+		return came, fmt.Errorf("%d of %d bytes: %w", n, bytes, err)
 	}
-	return nil
+	return came, nil
+}
+
+// letter takes bytes, and keeps the last one of them.
+type letter byte
+
+func (l *letter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		*l = letter(p[len(p)-1])
+	}
+	return len(p), nil
 }

@@ -17,11 +17,15 @@ const maxDatagram = 9000
 
 func newServe() *cobra.Command {
 	var udp, tcp, links []string
+	var letter string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Send datagrams back, and bytes to whom asks for them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(letter) != 1 {
+				return fmt.Errorf("--letter %q: want one", letter)
+			}
 			for _, link := range links {
 				if err := completeChecksums(link); err != nil {
 					return err
@@ -32,7 +36,7 @@ func newServe() *cobra.Command {
 				group.Go(func() error { return echo(ctx, address) })
 			}
 			for _, address := range tcp {
-				group.Go(func() error { return give(ctx, address) })
+				group.Go(func() error { return give(ctx, address, pattern(letter[0])) })
 			}
 			group.Go(func() error { <-ctx.Done(); return nil })
 			return group.Wait()
@@ -41,6 +45,7 @@ func newServe() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&udp, "udp", nil, "address of which datagrams are sent back")
 	flags.StringArrayVar(&tcp, "tcp", nil, "address at which bytes can be fetched")
+	flags.StringVar(&letter, "letter", "s", "what these bytes are: by it a client knows one server from another")
 	flags.StringArrayVar(&links, "complete-checksums", nil, "interface whose packets leave with checksums computed and segments cut")
 	return cmd
 }
@@ -73,7 +78,7 @@ func echo(ctx context.Context, address string) error {
 }
 
 // give serves a stream to each that connects: as many bytes as the first line says.
-func give(ctx context.Context, address string) error {
+func give(ctx context.Context, address string, letter pattern) error {
 	listener, err := net.Listen("tcp4", address)
 	if err != nil {
 		return err
@@ -91,18 +96,18 @@ func give(ctx context.Context, address string) error {
 			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 			var bytes int64
 			if _, err := fmt.Fscanln(conn, &bytes); err == nil {
-				_, _ = io.CopyN(conn, pattern{}, bytes)
+				_, _ = io.CopyN(conn, letter, bytes)
 			}
 		}()
 	}
 }
 
-// pattern is an endless stream of known bytes.
-type pattern struct{}
+// pattern is an endless stream of one letter.
+type pattern byte
 
-func (pattern) Read(p []byte) (int, error) {
+func (letter pattern) Read(p []byte) (int, error) {
 	for i := range p {
-		p[i] = 's'
+		p[i] = byte(letter)
 	}
 	return len(p), nil
 }
