@@ -43,19 +43,29 @@ func passing(name string) v1alpha1.Function {
 	return f
 }
 
+// tap is one that gets a copy of each packet, of both directions by one wire.
+func tap(name string) v1alpha1.Function {
+	b := &v1alpha1.Blackbox{Attachment: v1alpha1.BlackboxTap, Inside: v1alpha1.Name(name + "-copies")}
+	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Blackbox: b}}
+}
+
 // wires are the interfaces by which packets leave for functions that someone else runs, and come back.
 func wires(fns functions) []v1alpha1.Interface {
 	var out []v1alpha1.Interface
 	for _, f := range fns {
-		if f.Blackbox != nil {
-			out = append(out, v1alpha1.Interface{Name: f.Blackbox.Inside, Wire: true}, v1alpha1.Interface{Name: f.Blackbox.Outside, Wire: true})
+		if f.Blackbox == nil {
+			continue
+		}
+		out = append(out, v1alpha1.Interface{Name: f.Blackbox.Inside, Wire: true})
+		if f.Blackbox.Outside != "" {
+			out = append(out, v1alpha1.Interface{Name: f.Blackbox.Outside, Wire: true})
 		}
 	}
 	return out
 }
 
 // wireRows are chains with state and without, of few flows and of many, with one next hop before the wire and with many, with wires in a row, and
-// with functions that are down, or that flows go past.
+// with functions that are down, or that flows go past, or that get copies.
 func wireRows(data string) []wireRow {
 	const set = "acl1_713"
 	fw, ips := firewall("fw", rulesFile(data, set)), blackbox("ips")
@@ -72,11 +82,14 @@ func wireRows(data string) []wireRow {
 		{"acl1-713-down-router-64k", functions{fw, silent("ips"), router("rt")}, accepted(data, set, 64_000)},
 		{"firewall-past-napt-10k", functions{statefulFirewall("fw"), passing("ips"), nat(10_000)}, mixed(10_000, frameSize)},
 		{"acl1-713-past-router-64k", functions{fw, passing("ips"), router("rt")}, accepted(data, set, 64_000)},
+		{"firewall-tap-napt-10k", functions{statefulFirewall("fw"), tap("ids"), nat(10_000)}, mixed(10_000, frameSize)},
+		{"napt-tap-10k", functions{nat(10_000), tap("ids")}, mixed(10_000, frameSize)},
+		{"acl1-713-tap-router-64k", functions{fw, tap("ids"), router("rt")}, accepted(data, set, 64_000)},
 	}
 }
 
 // stops is how many functions someone else runs.
-func (r *wireRow) stops() int { return len(wires(r.fns)) / 2 }
+func (r *wireRow) stops() int { return len(r.fns) - len(r.without()) }
 
 // without are the functions that are Sinter's.
 func (r *wireRow) without() functions {
@@ -141,6 +154,7 @@ and to go on where the chain was left. What a device and the function cost comes
 - *acl1-713-ips-router*: without state, a firewall of 713 rules before it, a router behind it; *ips-dpi*: two functions in a row.
 - *router-16-hops-ips*: a router of 3,000 routes before it, whose 16 next hops are noted in the frame.
 - *down*: the function is down, and ` + "`whenDown: Open`" + ` leads packets past it. Each wire is what that costs.
+- *tap*: the function gets copies, and each wire is what a copy costs.
 - *past*: flows go past the function after their first packet, and all have had it. Each wire is what it costs to know that of a flow.
 
 Measured on %s.

@@ -18,6 +18,19 @@ void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t
 		sn_trace_drop(env->trace, m, reason);
 }
 
+struct rte_mbuf *sn_output_copy(struct sn_env *env, struct rte_mbuf *m, uint32_t frame_len)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(m, env->pool, 0, UINT32_MAX);
+
+	if (!copy || (copy->nb_segs > 1 && rte_pktmbuf_linearize(copy))) {
+		rte_pktmbuf_free(copy);
+		sn_output_count_drop(env, NULL, sn_source(m), frame_len, SN_REASON_NO_MEMORY);
+		return NULL;
+	}
+	sn_source_set(copy, sn_source(m));
+	return copy;
+}
+
 void sn_output_bury(struct sn_env *env)
 {
 	rte_pktmbuf_free_bulk(env->sending.dead, env->sending.n_dead);

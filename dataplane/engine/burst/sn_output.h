@@ -10,6 +10,9 @@
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason);
 
+/* A copy of a packet, in one segment, for a leg of its own; NULL: there is no memory, which is counted. */
+struct rte_mbuf *sn_output_copy(struct sn_env *env, struct rte_mbuf *m, uint32_t frame_len);
+
 /* Gives the buffers of what was dropped back. */
 void sn_output_bury(struct sn_env *env);
 

@@ -6,6 +6,8 @@
 
 #include "sn_decided.h"
 #include "sn_execution.h"
+#include "sn_output.h"
+#include "sn_tap.h"
 #include "sn_window.h"
 
 /* The TCP header of a packet whose numbers a strict firewall asks for; NULL: of this session's none does. */
@@ -66,6 +68,31 @@ static void trace_path(struct sn_env *env, uint32_t path, uint32_t steps)
 			sn_trace_class(env->trace, paths->steps[i]);
 }
 
+/* A copy leaves, by what a step says of it. The packet is still as it came. */
+static __rte_noinline void copy_decided(struct sn_env *env, const struct sn_pkt *p,
+					const struct sn_cache_entry *e, uint32_t step)
+{
+	uint32_t dscp = step >> SN_COPY_DSCP & 0xff;
+	struct sn_pkt copy = *p;
+
+	copy.m = sn_output_copy(env, p->m, p->frame_len);
+	if (!copy.m)
+		return;
+	copy.ttl = p->ttl0 - (uint8_t)(step >> SN_COPY_TTL_DEC);
+	copy.dscp = dscp == SN_COPY_KEEP_DSCP ? p->dscp0 : (uint8_t)dscp;
+	if (step & SN_COPY_LEAVES) {
+		copy.src = rte_be_to_cpu_32(e->src);
+		copy.dst = rte_be_to_cpu_32(e->dst);
+		if (p->sport != SN_PORT_ABSENT) {
+			copy.sport = rte_be_to_cpu_16(e->sport);
+			copy.dport = rte_be_to_cpu_16(e->dport);
+		} else if (p->proto == SN_ICMP) {
+			copy.id = rte_be_to_cpu_16(e->sport);
+		}
+	}
+	sn_tap_send(env, &copy, step & (SN_IFACES_MAX - 1));
+}
+
 /* The operations on each packet, step by step on the decision's path. The step at which it is to be
  * dropped, with the reason; the path's end: it is not. */
 static uint32_t do_each(struct sn_fast *f, struct sn_pkt *p, const struct sn_cache_entry *e,
@@ -80,6 +107,8 @@ static uint32_t do_each(struct sn_fast *f, struct sn_pkt *p, const struct sn_cac
 		struct sn_entry *entry = NULL;
 		struct sn_verdict v;
 
+		if (sn_step_copies(step))
+			copy_decided(&f->env, p, e, step);
 		if (step & SN_STEP_COUNTER || !(step & SN_STEP_EACH))
 			continue;
 		if (step & SN_STEP_ENTRY) {

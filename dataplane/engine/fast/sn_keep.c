@@ -48,6 +48,12 @@ static void observe_kept(const struct sn_fast *f, const struct sn_execution *x,
 	sn_observer_place(running->observer, sn_cache_cell(&f->cache, kept), &x->seen);
 }
 
+/* Whether something is to be done to each packet. */
+static bool has_each(const struct sn_execution *x)
+{
+	return x->each || x->n_copied > 0;
+}
+
 /* Sessions on the way that say all there is about the flow, if a short decision would: what is observed then
  * is the packet as it comes, or as it leaves. Those between that translate, too, need not be known. */
 static struct sn_cache_told told_by(const struct sn_execution *x, const struct sn_pkt *p)
@@ -55,7 +61,7 @@ static struct sn_cache_told told_by(const struct sn_execution *x, const struct s
 	const struct sn_flow_cell *f = &x->seen;
 	struct sn_cache_told told = {0};
 
-	if (x->n_uses < 1 || x->each)
+	if (x->n_uses < 1 || has_each(x))
 		return told;
 	if (x->observed &&
 	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
@@ -75,8 +81,34 @@ static struct sn_cache_told told_by(const struct sn_execution *x, const struct s
 	return told;
 }
 
+static bool is_as_it_came(const struct sn_copied *c, const struct sn_pkt *p)
+{
+	return c->src == p->src0 && c->dst == p->dst0 && (uint16_t)c->sport == p->sport0 &&
+	       (uint16_t)c->dport == p->dport0 && c->id == p->id0;
+}
+
+static bool is_as_it_leaves(const struct sn_copied *c, const struct sn_pkt *p)
+{
+	return c->src == p->src && c->dst == p->dst && c->sport == p->sport && c->dport == p->dport &&
+	       c->id == p->id;
+}
+
+/* Says of each copy on the way whether it is as the packet came, or as it leaves. False: one is neither, as
+ * where something translates before it and after it. */
+static bool place_copies(struct sn_execution *x, const struct sn_pkt *p)
+{
+	for (uint32_t i = 0; i < x->n_copied; i++) {
+		if (is_as_it_came(&x->copied[i], p))
+			continue;
+		if (!is_as_it_leaves(&x->copied[i], p))
+			return false;
+		x->steps[x->copied[i].step] |= SN_COPY_LEAVES;
+	}
+	return true;
+}
+
 /* Keep the decision for the packets of this flow that follow. */
-static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, const struct sn_pkt *p,
+static void keep(const struct sn_keeper *keeper, struct sn_execution *x, const struct sn_pkt *p,
 		 const struct sn_neigh *n)
 {
 	const struct flow_keeper *flow = (const struct flow_keeper *)keeper;
@@ -88,7 +120,7 @@ static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, c
 	if (x->min_ttl > 255 || !sn_cache_current(&f->cache, flow->key) || sn_journal_spans_shards(x))
 		return;
 	memset(e, 0, sizeof(*e));
-	if (!remember_state(x, e))
+	if (!remember_state(x, e) || !place_copies(x, p))
 		return;
 	path = sn_paths_find(&f->env.counts->paths, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
@@ -108,8 +140,8 @@ static void keep(const struct sn_keeper *keeper, const struct sn_execution *x, c
 	e->path = path;
 	e->shard = e->sessions[0] ? sn_cache_entry_of(e->sessions[0])->shard : SN_PKT_NO_SHARD;
 	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
-	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
-		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
+	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (has_each(x) ? SN_CACHE_EACH : 0) |
+		    (has_each(x) || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
 		    (x->observed ? SN_CACHE_OBSERVED : 0);
 	kept = sn_cache_keep(&f->cache, e, flow->hash, told_by(x, p), !x->warm_up);
 	if (x->observed && kept)

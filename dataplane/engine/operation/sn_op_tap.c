@@ -19,5 +19,6 @@ static const struct sn_operation tap = {
 	.wire = SINTER__PROGRAM__V1__LEG__OUTCOME_TAP,
 	.decode_outcome = decode,
 	.execute = execute,
+	.taps = true,
 };
 SN_OPERATION(tap)

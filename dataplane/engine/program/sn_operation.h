@@ -98,6 +98,7 @@ struct sn_operation {
 	uint8_t traits;	  /* enum sn_op_trait, of all operations of the kind; decode may add to them */
 	uint8_t way;	  /* enum sn_way of classes whose packets come to it as they came in */
 	bool notes_flows; /* without state: what it does to packets of known flows, their decisions do */
+	bool taps;	  /* the outcome of copies that nothing comes of; decisions may make them */
 	/*
 	 * Decode and check; `to` has the row and its traits already. Exactly one of them: an operation of a
 	 * leg, or its outcome. 0, or what sn_build_fail() says.

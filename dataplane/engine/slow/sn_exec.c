@@ -54,32 +54,71 @@ static uint32_t classify(struct sn_execution *x, const struct sn_pkt *p, const s
 static void run_segments(struct sn_execution *x, struct sn_pkt *p, struct sn_verdict v, uint32_t class,
 			 uint32_t depth);
 
+/* The only leg whose packets are no copies that nothing comes of; n: there are none, or more. */
+static uint32_t main_leg(const struct sn_execution *x, const struct sn_leg *legs, uint32_t n)
+{
+	uint32_t found = n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (sn_operation_of(sn_leg_op(x->program, &legs[i], legs[i].n_ops - 1))->taps)
+			continue;
+		if (found < n)
+			return n;
+		found = i;
+	}
+	return found;
+}
+
+/* Has the decision of a packet make the copies as well, if what happens to them is the same for all packets
+ * of the flow. That is found out before the packet leaves and its decision is kept, without effect. */
+static void note_copies(struct sn_execution *x, const struct sn_pkt *p, const struct sn_leg *legs, uint32_t n,
+			uint32_t main)
+{
+	bool each = x->each, observed = x->observed, warm_up = x->warm_up;
+	uint32_t mark = x->n_uses;
+
+	x->warm_up = true;
+	for (uint32_t i = 0; i < n && x->keep; i++) {
+		uint32_t copied = x->n_copied;
+		struct sn_pkt copy = *p;
+
+		if (i == main)
+			continue;
+		(void)run_leg(x, &copy, &legs[i]);
+		x->keep &= x->n_copied > copied;
+		sn_journal_roll_back(x, mark);
+	}
+	x->keep &= x->each == each && x->observed == observed;
+	x->warm_up = warm_up;
+}
+
 /* Each leg acts on a copy of the packet as it is here; the last on the packet itself. */
 static struct sn_verdict run_legs(struct sn_execution *x, struct sn_pkt *p, const struct sn_leg *legs,
 				  uint32_t n, uint32_t depth)
 {
-	uint32_t mark = x->n_uses;
+	uint32_t mark = x->n_uses, main = x->keep ? main_leg(x, legs, n) : n;
+	bool keep;
 
-	x->keep = false;
+	x->keep &= main < n;
+	if (x->keep)
+		note_copies(x, p, legs, n, main);
 	if (x->warm_up)
-		return sn_done();
+		return x->keep ? run_leg(x, p, &legs[main]) : sn_done();
+	keep = x->keep;
 	x->copies += n - 1;
 	if (x->copies > SN_COPIES_MAX)
 		return sn_drop(SN_REASON_DEPTH);
 	for (uint32_t i = 0; i + 1 < n; i++) {
 		struct sn_pkt copy = *p;
 
-		copy.m = rte_pktmbuf_copy(p->m, x->slow->env->pool, 0, UINT32_MAX);
-		if (!copy.m || (copy.m->nb_segs > 1 && rte_pktmbuf_linearize(copy.m))) {
-			rte_pktmbuf_free(copy.m);
-			sn_output_count_drop(x->slow->env, NULL, sn_source(p->m), p->frame_len,
-					     SN_REASON_NO_MEMORY);
+		copy.m = sn_output_copy(x->slow->env, p->m, p->frame_len);
+		if (!copy.m)
 			continue;
-		}
-		sn_source_set(copy.m, sn_source(p->m));
+		x->keep = keep && i == main;
 		run_segments(x, &copy, run_leg(x, &copy, &legs[i]), SN_TABLE_NONE, depth);
 		sn_journal_roll_back(x, mark);
 	}
+	x->keep = keep && main == n - 1;
 	return run_leg(x, p, &legs[n - 1]);
 }
 
@@ -148,6 +187,7 @@ static void init(struct sn_execution *x, struct sn_slow *slow, uint64_t now)
 	x->varying = 0;
 	x->each = false;
 	x->observed = false;
+	x->n_copied = 0;
 	x->n_steps = 0;
 }
 

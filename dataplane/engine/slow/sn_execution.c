@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Acts of operations on a packet, beside those on its state. */
 
-#include <string.h>
-
 #include "sn_continuation.h"
 #include "sn_icmp.h"
 #include "sn_output.h"
 #include "sn_rewrite.h"
 #include "sn_slow.h"
+#include "sn_tap.h"
 #include "sn_wires.h"
 
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
@@ -198,24 +197,31 @@ struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, ui
 	return sn_done();
 }
 
-/* No station has it: bridges flood the frame, and the kernel of the host that gets it takes the packet for
- * another host's. Neither a tag (sn_tag.h) nor an address of spot checks (sn_spot.h) begins like it. */
-static const uint8_t tap_destination[6] = {0x0a, 's', 'i', 'n', 't', 'r'};
+/* Notes for the cache that packets that follow are copied here. What is not the same for all of them, but for
+ * addresses and ports that they come or leave with, no decision says. */
+static void note_copy(struct sn_execution *x, const struct sn_pkt *p, uint32_t iface)
+{
+	uint32_t dscp = p->dscp == p->dscp0 ? SN_COPY_KEEP_DSCP : p->dscp;
+
+	if (!x->keep)
+		return;
+	x->keep = x->n_copied < SN_COPIED_MAX && !x->varying && p->vlan == p->vlan0 && !p->stripped;
+	if (!x->keep)
+		return;
+	x->copied[x->n_copied++] = (struct sn_copied){.step = x->n_steps,
+						      .src = p->src,
+						      .dst = p->dst,
+						      .sport = p->sport,
+						      .dport = p->dport,
+						      .id = p->id};
+	sn_execution_step(x, SN_STEP_COPY | iface | (uint32_t)(uint8_t)(p->ttl0 - p->ttl) << SN_COPY_TTL_DEC |
+				     dscp << SN_COPY_DSCP);
+}
 
 struct sn_verdict sn_execution_tap(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
 {
-	struct sn_env *env = x->slow->env;
-	uint8_t *f;
-
-	if (p->ip_len > x->program->interfaces[iface].mtu)
-		return sn_drop(SN_REASON_TOO_BIG);
-	if (x->warm_up)
-		return sn_done();
-	if (!sn_rewrite(p))
-		return sn_drop(SN_REASON_NO_MEMORY);
-	f = rte_pktmbuf_mtod(p->m, uint8_t *);
-	memcpy(f, tap_destination, sizeof(tap_destination));
-	memcpy(f + 6, &env->addresses.macs[iface], 6);
-	sn_output_send(env, (uint16_t)iface, p->m);
+	note_copy(x, p, iface);
+	if (!x->warm_up)
+		sn_tap_send(x->slow->env, p, iface);
 	return sn_done();
 }

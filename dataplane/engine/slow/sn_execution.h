@@ -46,14 +46,22 @@ enum sn_again {
 	SN_AGAIN_TURNED, /* from its other side */
 };
 
-#define SN_STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
+#define SN_STEPS_MAX  256 /* segments and counters on a way that the decision cache remembers */
+#define SN_COPIED_MAX 8	  /* copies on such a way */
+
+/* A copy on the way: what it has there that may be another flow's. */
+struct sn_copied {
+	uint32_t step; /* that says it */
+	uint32_t src, dst, sport, dport;
+	uint16_t id;
+};
 
 /*
  * Remembers decisions. Called when a packet leaves whose decision holds for the flow's packets that follow,
  * before the packet is written.
  */
 struct sn_keeper {
-	void (*keep)(const struct sn_keeper *keeper, const struct sn_execution *x, const struct sn_pkt *p,
+	void (*keep)(const struct sn_keeper *keeper, struct sn_execution *x, const struct sn_pkt *p,
 		     const struct sn_neigh *n);
 };
 
@@ -76,6 +84,8 @@ struct sn_execution {
 	bool each;	  /* some operation is to be done to each packet */
 	bool observed;
 	struct sn_flow_cell seen; /* where it was: the flow, as it was there */
+	uint32_t n_copied;
+	struct sn_copied copied[SN_COPIED_MAX];
 	uint32_t n_steps;
 	uint32_t steps[SN_STEPS_MAX];
 };

@@ -49,6 +49,7 @@ struct mailbox {
 	uint16_t handed; /* by the program before, in this round */
 	struct rte_mbuf *pkts[SN_BENCH_HANDED];
 	uint64_t wires;		     /* bit per interface */
+	uint64_t taps;		     /* … by which copies leave that do not come back */
 	uint64_t holding;	     /* bit per interface by which frames are to come back */
 	uint8_t back[SN_IFACES_MAX]; /* by wire: by which a frame comes back that left by it */
 	struct held held[SN_IFACES_MAX];

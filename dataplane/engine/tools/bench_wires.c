@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions on a program's wires: each gives every frame back as it is, at once, or is down. */
+/* The functions on a program's wires: each gives every frame back as it is, at once, or is down. One that
+ * gets copies keeps them. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -22,10 +23,14 @@ int wires_find(struct mailbox *mailbox, struct sn_error *err)
 {
 	const struct sn_program *program = mailbox->plan->program;
 
+	for (uint32_t i = 0; i < program->n_interfaces; i++)
+		if (program->interfaces[i].wire)
+			mailbox->taps |= 1ull << i;
+	mailbox->wires = mailbox->taps;
 	for (uint32_t i = 0; i < program->n_stops; i++) {
 		const struct sn_stop *stop = &program->stops[i];
 
-		mailbox->wires |= 1ull << stop->out;
+		mailbox->taps &= ~(1ull << stop->out);
 		mailbox->back[stop->out] = (uint8_t)stop->back;
 	}
 	if (!program->n_stops)
@@ -44,7 +49,7 @@ uint16_t wires_take(struct mailbox *mailbox, uint16_t iface, struct rte_mbuf **p
 	struct held *held = &mailbox->held[mailbox->back[iface]];
 	uint16_t taken = RTE_MIN(n, SN_BENCH_HANDED - held->n);
 
-	if (mailbox->silent) {
+	if (mailbox->silent || mailbox->taps >> iface & 1) {
 		rte_pktmbuf_free_bulk(pkts, n);
 		return n;
 	}

@@ -56,7 +56,7 @@ uint32_t sn_paths_find(struct sn_paths *p, const uint32_t *steps, uint32_t n)
 uint32_t sn_paths_observed(const struct sn_paths *p, uint32_t path, uint32_t n)
 {
 	for (uint32_t i = p->first[path]; i < p->first[path] + n; i++)
-		if ((p->steps[i] & SN_STEP_OBSERVED) == SN_STEP_OBSERVED)
+		if ((p->steps[i] & SN_STEP_COPY) == SN_STEP_OBSERVED)
 			return p->steps[i];
 	return 0;
 }

@@ -20,6 +20,15 @@
 	(SN_STEP_COUNTER | SN_STEP_EACH) /* or the packet is observed: nothing is counted \
 					  */
 #define SN_STEP_CHANGED 1u		 /* and then it is no longer as it came */
+/*
+ * Or a copy leaves: nothing is counted. The low bits say by which wire, by how much its TTL was lowered, and
+ * which DSCP it has; its addresses and ports are the packet's as it came, or as it leaves.
+ */
+#define SN_STEP_COPY	  (SN_STEP_OBSERVED | SN_STEP_ENTRY)
+#define SN_COPY_TTL_DEC	  8 /* shifts of numbers of eight bits */
+#define SN_COPY_DSCP	  16
+#define SN_COPY_KEEP_DSCP 0xffu
+#define SN_COPY_LEAVES	  (1u << 24)
 
 struct sn_paths {
 	uint32_t n;
@@ -35,6 +44,11 @@ void sn_paths_free(struct sn_paths *paths);
 
 /* The path with these steps, SN_NO_INDEX if there is no room for another. */
 uint32_t sn_paths_find(struct sn_paths *paths, const uint32_t *steps, uint32_t n);
+
+static inline bool sn_step_copies(uint32_t step)
+{
+	return (step & SN_STEP_COPY) == SN_STEP_COPY;
+}
 
 /* The step at which a packet that comes n steps along a path is observed; 0: it is not. */
 uint32_t sn_paths_observed(const struct sn_paths *paths, uint32_t path, uint32_t n);
