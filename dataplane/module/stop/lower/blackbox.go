@@ -24,6 +24,13 @@ func init() {
 				return &blackbox{spec: s}
 			}
 		})
+	lower.When(lower.Wired, func(b *lower.Builder) {
+		for _, f := range b.Functions {
+			if k, ok := f.Kind.(*routed); ok {
+				k.checkRoutes(b, f)
+			}
+		}
+	})
 	lower.When(lower.Finished, func(b *lower.Builder) {
 		for _, f := range b.Functions {
 			if k, ok := f.Kind.(interface {

@@ -2,6 +2,8 @@ package lower
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -60,6 +62,67 @@ func (k *routed) Lower(b *lower.Builder, f *lower.Function) {
 		i.PassLast(node)
 		b.Host(i, f, gateway)
 	}
+}
+
+// checkRoutes warns of a router behind the hop whose routes lead elsewhere with packets for a network before the hop: replies would never return.
+func (k *routed) checkRoutes(b *lower.Builder, f *lower.Function) {
+	for i, side := range lower.TwoSides {
+		far := lower.TwoSides[1-i]
+		near, hop := b.FindInterface(string(k.By(side))), b.FindInterface(string(k.By(far)))
+		if near == nil || hop == nil {
+			continue
+		}
+		before, behind := b.Behind(near.Port()), b.Behind(hop.Port()) // what comes from the hop goes on there
+		if len(before.Translated)+len(behind.Translated) > 0 {
+			continue // the router has other addresses to find
+		}
+		for _, rt := range behind.Routers {
+			for _, n := range before.Interfaces {
+				checkRoute(b, f, rt, n, hop)
+			}
+		}
+	}
+}
+
+func checkRoute(b *lower.Builder, f, rt *lower.Function, n, hop *lower.Interface) {
+	network := n.Prefix.Masked()
+	ports, routed := leadsTo(b, rt, network)
+	leadsBack := func(p string) bool { return slices.Contains(b.Behind(rt.Port(p)).Interfaces, hop) }
+	if slices.ContainsFunc(ports, leadsBack) || routed && len(ports) == 0 { // or it is to drop them
+		return
+	}
+	elsewhere := "no route leads there"
+	if routed {
+		elsewhere = "its routes lead there by " + strings.Join(ports, ", ")
+	}
+	for _, p := range rt.Ports {
+		if leadsBack(p) {
+			b.Warn(rt.Object, rt.Path+".routes", "", "%s of interface %q lies before blackbox %q, and %s: replies do not return; add {prefix: %s, port: %s, via: %s}",
+				network, n.Name, f.Name, elsewhere, network, p, hop.Spec.Gateway)
+		}
+	}
+}
+
+// leadsTo are the ports by which a router sends packets for a network; none, though it has a route: it drops them.
+func leadsTo(b *lower.Builder, rt *lower.Function, network netip.Prefix) (ports []string, routed bool) {
+	routes := rt.Router().Routes()
+	for _, n := range b.Nodes() {
+		l, is := n.Element.(element.Lookup)
+		if !is || n.Function != rt.Name || len(routes.Leads) != l.NoRoute {
+			continue // it has no table of the router
+		}
+		longest, out := -1, l.NoRoute
+		for r := range l.All() {
+			if r.Prefix.Bits() > longest && r.Prefix.Bits() <= network.Bits() && r.Prefix.Contains(network.Addr()) {
+				longest, out = r.Prefix.Bits(), r.Out
+			}
+		}
+		if out != l.NoRoute {
+			return routes.Leads[out], true
+		}
+		break
+	}
+	return nil, false
 }
 
 // refuse says what cannot be. An API server with the CRDs of another release may take it.

@@ -54,6 +54,32 @@ func TestWhatComesToARoutedBlackboxLeavesForItsGateway(t *testing.T) {
 	}
 }
 
+// A router behind the function knows networks before it by its routes alone: the function may translate, so nothing is connected there.
+func TestARouterBehindARoutedBlackboxNeedsRoutesBack(t *testing.T) {
+	const warned = `spec.functions[1].router.routes: 10.0.0.0/24 of interface "inside" lies before blackbox "ips", and `
+	const add = `replies do not return; add {prefix: 10.0.0.0/24, port: inside, via: 172.31.0.10}`
+	for name, k := range map[string]struct{ routes, nat, path, want string }{
+		"a default route elsewhere": {"[{prefix: 0.0.0.0/0, port: outside}]", "", "inside, ips, rt, outside", warned + "its routes lead there by outside: " + add},
+		"no route":                  {"[{prefix: 192.0.2.0/24, port: outside}]", "", "inside, ips, rt, outside", warned + "no route leads there: " + add},
+		"a shorter route back":      {"[{prefix: 0.0.0.0/0, port: outside}, {prefix: 10.0.0.0/8, port: inside, via: 172.31.0.10}]", "", "inside, ips, rt, outside", ""},
+		"a longer one elsewhere":    {"[{prefix: 0.0.0.0/0, port: inside, via: 172.31.0.10}, {prefix: 10.0.0.0/23, port: outside}]", "", "inside, ips, rt, outside", warned + "its routes lead there by outside: " + add},
+		"one that drops":            {"[{prefix: 0.0.0.0/0, port: outside}, {prefix: 10.0.0.0/24, type: Discard}]", "", "inside, ips, rt, outside", ""},
+		"a NAPT before it":          {"[{prefix: 0.0.0.0/0, port: outside}]", "  - {name: nat, napt: {pool: [192.0.2.1]}}\n", "inside, nat, ips, rt, outside", ""},
+		"a router before it":        {"[{prefix: 0.0.0.0/0, port: outside, via: 172.31.0.2}]", "", "inside, rt, ips, outside", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain := graphtest.Header + graphtest.TwoInterfaces + hops + `  functions:
+  - {name: ips, blackbox: {` + routed + `}}
+  - {name: rt, router: {routes: ` + k.routes + `}}
+` + k.nat + "  path: [" + k.path + "]\n"
+			found := graphtest.Findings(t, chain)
+			if text := found.String(); found.HasErrors() || strings.Contains(text, "replies do not return") != (k.want != "") || !strings.Contains(text, k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", text, k.want)
+			}
+		})
+	}
+}
+
 // A packet that the function has forwarded comes in from a host of another interface's network, on the far side alone.
 func TestTheFarSideOfARoutedBlackboxTakesPacketsOfTheNearSidesHosts(t *testing.T) {
 	refuses := map[string]bool{}
