@@ -22,7 +22,7 @@ struct sn_wires *sn_wires_create(void)
 	struct sn_wires *w = calloc(1, sizeof(*w));
 
 	if (w && getrandom(&w->key, sizeof(w->key), 0) == sizeof(w->key)) {
-		atomic_flag_clear(&w->sending);
+		sn_turn_init(&w->turn);
 		return w;
 	}
 	free(w);
@@ -148,13 +148,9 @@ void sn_wires_tick(struct sn_env *env, uint64_t now)
 	have_checked(env, now);
 	if (!env->program->probed)
 		return;
-	if (now >= atomic_load_explicit(&w->due, memory_order_relaxed) &&
-	    !atomic_flag_test_and_set_explicit(&w->sending, memory_order_acquire)) {
-		if (now >= atomic_load_explicit(&w->due, memory_order_relaxed)) {
-			atomic_store_explicit(&w->due, now + SN_PROBES_NS, memory_order_relaxed);
-			send_probes(env, now);
-		}
-		atomic_flag_clear_explicit(&w->sending, memory_order_release);
+	if (sn_turn_begin(&w->turn, now, SN_PROBES_NS)) {
+		send_probes(env, now);
+		sn_turn_end(&w->turn);
 	}
 	sn_wires_look(env);
 }

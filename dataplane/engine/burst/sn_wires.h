@@ -16,6 +16,7 @@
 #include "sn_env.h"
 #include "sn_spot.h"
 #include "sn_tag.h"
+#include "sn_turn.h"
 
 /* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
 #define SN_PROBE_TYPE 0x88b6
@@ -42,9 +43,8 @@ struct sn_wire {
 };
 
 struct sn_wires {
-	uint64_t key;	     /* of this engine's probes */
-	atomic_flag sending; /* held by who sends */
-	_Atomic uint64_t due;
+	uint64_t key;			     /* of this engine's probes */
+	struct sn_turn turn;		     /* to send them */
 	struct sn_wire wires[SN_IFACES_MAX]; /* by port */
 };
 

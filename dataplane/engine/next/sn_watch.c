@@ -12,7 +12,7 @@ struct sn_watches *sn_watches_create(void)
 	struct sn_watches *w = calloc(1, sizeof(*w));
 
 	if (w)
-		atomic_flag_clear(&w->asking);
+		sn_turn_init(&w->turn);
 	return w;
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "sn_neigh.h"
+#include "sn_turn.h"
 
 #define SN_WATCH_NS	    1000000000ull      /* between two questions */
 #define SN_WATCH_UNANSWERED 3		       /* in a row: it is down. One answer: it is up */
@@ -30,8 +31,7 @@ struct sn_watch {
 };
 
 struct sn_watches {
-	atomic_flag asking; /* held by who asks */
-	_Atomic uint64_t due;
+	struct sn_turn turn;		      /* to ask */
 	struct sn_watch hosts[SN_IFACES_MAX]; /* by port */
 };
 

@@ -76,13 +76,9 @@ void sn_watch_tick(struct sn_neigh_table *t, uint64_t now)
 
 	if (likely(!ws || !t->env->program->watched))
 		return;
-	if (now >= atomic_load_explicit(&ws->due, memory_order_relaxed) &&
-	    !atomic_flag_test_and_set_explicit(&ws->asking, memory_order_acquire)) {
-		if (now >= atomic_load_explicit(&ws->due, memory_order_relaxed)) {
-			atomic_store_explicit(&ws->due, now + SN_WATCH_NS, memory_order_relaxed);
-			ask_hosts(t, now);
-		}
-		atomic_flag_clear_explicit(&ws->asking, memory_order_release);
+	if (sn_turn_begin(&ws->turn, now, SN_WATCH_NS)) {
+		ask_hosts(t, now);
+		sn_turn_end(&ws->turn);
 	}
 	look(t);
 }
