@@ -50,9 +50,8 @@ type Chain struct {
 	nextEcho int
 	away     []onward // packets at stops
 	known    *Known
-	down     map[string]bool // nodes of stops
-	past     []arrival       // frames that go past functions
-	ways     []int           // by whose links those of the last frame would have left
+	past     []arrival // frames that go past functions
+	ways     []int     // by whose links those of the last frame would have left
 }
 
 // link is a chain interface made ready.
@@ -156,6 +155,6 @@ func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	for _, o := range c.away {
 		next.away = append(next.away, next.carry(c, o))
 	}
-	next.down = maps.Clone(c.down)
+	next.Down = maps.Clone(c.Down)
 	return next
 }

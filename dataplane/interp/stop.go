@@ -29,18 +29,13 @@ type stop struct {
 }
 
 // SetDown says whether the function of a stop is down, by the stop's node. None is until then. One that is not watched has packets either way.
-func (c *Chain) SetDown(node string, down bool) {
-	if c.down == nil {
-		c.down = map[string]bool{}
-	}
-	c.down[node] = down
-}
+func (c *Chain) SetDown(node string, down bool) { c.Down[node] = down }
 
 // Pass sends the packet out of its side. Whatever becomes of it, state that it made stays: the packet has left. If the function is down and watched,
 // the packet is dropped, or goes on as if the function had given it back at once.
 func (s stop) Pass(r *pass.Run, n *graph.Node, p *pass.Packet, in int) (int, bool) {
 	c := runOf(r).c
-	down := c.down[n.Name]
+	down := c.Down[n.Name]
 	if down && s.whenDown == element.StopClosed {
 		r.Discard(n, p, element.DownReason(n.Name))
 		return pass.Ended, false

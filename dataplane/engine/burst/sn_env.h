@@ -96,6 +96,8 @@ struct sn_env {
 	/* Bit per interface: frames should come back by it from a function that is down. It changes between
 	 * two bursts. */
 	uint64_t down;
+	/* Bit per interface: a wire of a function that is down and has a replica which is up. */
+	uint64_t given_up;
 	/* Bit per interface: frames that are sent by it may go past an open one of them. */
 	uint64_t past_wires;
 	/* Bit per interface: of the next frames that are sent by it, one is checked (sn_spot.h). */

@@ -111,9 +111,25 @@ static void send_probes(struct sn_env *env, uint64_t now)
 
 /* ---- by workers ---- */
 
+/* Flows of a replica that is down, also if it is so in one direction alone, go to another one that is up. */
+static uint64_t given_up(const struct sn_replicas *r, uint64_t down)
+{
+	uint64_t wires = 0;
+	bool some_up = false;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (r->wires[i] & down)
+			wires |= r->wires[i];
+		else
+			some_up = true;
+	}
+	return some_up ? wires : 0;
+}
+
 void sn_wires_look(struct sn_env *env)
 {
 	env->down = 0;
+	env->given_up = 0;
 	env->past_wires = 0;
 	for (uint64_t left = env->program && env->wires ? env->program->probed : 0; left; left &= left - 1) {
 		uint32_t back = (uint32_t)__builtin_ctzll(left);
@@ -125,6 +141,8 @@ void sn_wires_look(struct sn_env *env)
 		if (env->program->bypassed >> back & 1)
 			env->past_wires |= 1ull << env->program->interfaces[back].left_by;
 	}
+	for (uint32_t i = 0; env->down && i < env->program->n_replicas; i++)
+		env->given_up |= given_up(&env->program->replicas[i], env->down);
 }
 
 static void have_checked(struct sn_env *env, uint64_t now)

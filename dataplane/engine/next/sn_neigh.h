@@ -24,7 +24,7 @@ enum sn_neigh_state {
 	SN_NEIGH_FREE,
 	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
 	SN_NEIGH_FAILED,     /* asked, not answered */
-	SN_NEIGH_DOWN,	     /* a stop, whose closed function is down */
+	SN_NEIGH_DOWN,	     /* a stop, whose function is down: a closed one, or one with replicas */
 	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
 	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
 	SN_NEIGH_STALE,	    /* not used since */

@@ -9,7 +9,9 @@
 
 static enum sn_neigh_state state_of_stop(const struct sn_env *env, const struct sn_stop *s)
 {
-	return s->when_down == SN_DOWN_DROP && env->down >> s->back & 1 ? SN_NEIGH_DOWN : SN_NEIGH_STATIC;
+	uint64_t down = (s->when_down == SN_DOWN_DROP ? env->down : 0) | env->given_up;
+
+	return down >> s->back & 1 ? SN_NEIGH_DOWN : SN_NEIGH_STATIC;
 }
 
 struct sn_neigh *sn_neigh_of_stop(struct sn_neigh_table *t, uint32_t stop, uint32_t continuation)

@@ -107,6 +107,22 @@ int sn_build_stop(struct sn_builder *b, const stop_msg *from, uint32_t *index)
 	return 0;
 }
 
+int sn_build_replicas(struct sn_builder *b, const struct sn_replicas *group)
+{
+	struct sn_program *p = b->p;
+	struct sn_replicas *groups;
+
+	for (uint32_t i = 0; i < p->n_replicas; i++)
+		if (!memcmp(&p->replicas[i], group, sizeof(*group)))
+			return 0;
+	groups = grown(p->replicas, p->n_replicas, sizeof(*groups));
+	if (!groups)
+		return sn_build_no_memory(b);
+	p->replicas = groups;
+	groups[p->n_replicas++] = *group;
+	return 0;
+}
+
 int sn_build_hop(struct sn_builder *b, uint32_t hop)
 {
 	struct sn_program *p = b->p;

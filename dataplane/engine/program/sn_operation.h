@@ -132,7 +132,7 @@ struct sn_operation {
 	uint32_t n_leads; /* SN_LEADS_MAX at most; 0 with leads: 1 */
 };
 
-#define SN_LEADS_MAX 4
+#define SN_LEADS_MAX 8
 
 #define SN_OPERATIONS_MAX 256
 

@@ -461,6 +461,7 @@ void sn_program_free(struct sn_program *p)
 	free(p->leg_counters);
 	free(p->atoms);
 	free(p->stops);
+	free(p->replicas);
 	free(p->hops);
 	for (uint32_t i = 0; i < p->n_before; i++)
 		free(p->before[i].stops);

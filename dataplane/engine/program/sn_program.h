@@ -26,6 +26,7 @@
 #define SN_SUBSCRIBERS_MAX 256 /* NAPTs that limit them */
 #define SN_FIBS_MAX	   64
 #define SN_TOPS_MAX	   8	      /* lists of an observation */
+#define SN_REPLICAS_MAX	   8	      /* of a function outside of the program */
 #define SN_LEGS_MAX	   64	      /* of a class */
 #define SN_COPIES_MAX	   256	      /* of one packet, over all its ways */
 #define SN_INDEX_END	   (1u << 29) /* of classes, operations, counters */
@@ -243,6 +244,12 @@ struct sn_stop {
 	uint32_t down;	    /* the reason, or the counter */
 };
 
+/* Functions outside of the program of which each may take the packets of another one that is down. */
+struct sn_replicas {
+	uint64_t wires[SN_REPLICAS_MAX]; /* of each, bit per interface */
+	uint64_t n;
+};
+
 /* How a program before numbered the packets that may still be at stops, in terms of this one
  * (sn_continuation.h). */
 struct sn_numbering {
@@ -320,6 +327,8 @@ struct sn_program {
 	uint32_t n_stops;
 	uint32_t n_hops; /* 0 without stops */
 	struct sn_stop *stops;
+	uint32_t n_replicas;
+	struct sn_replicas *replicas;
 	uint32_t *hops; /* next hops that operations note, ascending; the first is 0: none */
 	uint16_t nonce; /* of the tags of its frames on their way to stops: sn_tag.h */
 	uint32_t n_before;

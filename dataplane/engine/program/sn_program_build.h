@@ -79,6 +79,9 @@ int sn_build_wire(struct sn_builder *b, const char *field, uint32_t iface);
 /* A stop, checked; *index: its place among the program's, where each is but once. */
 int sn_build_stop(struct sn_builder *b, const Sinter__Program__V1__Stop *from, uint32_t *index);
 
+/* Functions that take each other's packets: known to the program once. */
+int sn_build_replicas(struct sn_builder *b, const struct sn_replicas *group);
+
 /* An operation may note this next hop. */
 int sn_build_hop(struct sn_builder *b, uint32_t hop);
 

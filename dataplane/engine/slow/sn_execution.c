@@ -165,6 +165,11 @@ struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, 
 	return sn_done();
 }
 
+bool sn_execution_down(const struct sn_execution *x, uint64_t wires)
+{
+	return (x->slow->env->down & wires) != 0;
+}
+
 struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop)
 {
 	const struct sn_stop *s = &x->program->stops[stop];

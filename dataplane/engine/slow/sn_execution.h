@@ -164,6 +164,10 @@ void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p);
 /* The packet leaves by an interface, to its next hop; or is answered by it. */
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
 
+/* Whether a function outside of the program is down whose packets should come back by one of some interfaces:
+ * bit per interface. */
+bool sn_execution_down(const struct sn_execution *x, uint64_t wires);
+
 /* The packet leaves for one of the program's stops. */
 struct sn_verdict sn_execution_stop(struct sn_execution *x, struct sn_pkt *p, uint32_t stop);
 

@@ -14,7 +14,9 @@ type Chain struct {
 	Options
 	Graph *graph.Graph
 	// Owner is whoever runs the chain. Only elements that it has registered itself know it.
-	Owner    any
+	Owner any
+	// Down are the nodes of functions outside of the chain that do not answer.
+	Down     map[string]bool
 	elements []Element // by node
 	counts   map[string]Count
 	shared   map[sharedKey]any
@@ -42,7 +44,7 @@ const maxTTLs = 256
 
 // New makes the elements of a graph, with empty state.
 func New(g *graph.Graph, owner any, opts Options) *Chain {
-	c := &Chain{Options: opts, Graph: g, Owner: owner, counts: map[string]Count{}, elements: make([]Element, len(g.Nodes)), shared: map[sharedKey]any{}}
+	c := &Chain{Options: opts, Graph: g, Owner: owner, Down: map[string]bool{}, counts: map[string]Count{}, elements: make([]Element, len(g.Nodes)), shared: map[sharedKey]any{}}
 	for i, n := range g.Nodes {
 		inputs, _ := n.Element.Ports()
 		c.maxSteps += max(inputs, 1) * maxTTLs

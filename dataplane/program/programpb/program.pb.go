@@ -1285,6 +1285,7 @@ type Leg struct {
 	//	*Leg_Stop
 	//	*Leg_Tap
 	//	*Leg_Bypass
+	//	*Leg_Assign
 	Outcome       isLeg_Outcome `protobuf_oneof:"outcome"`
 	Counters      []uint32      `protobuf:"varint,7,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1416,6 +1417,15 @@ func (x *Leg) GetBypass() *Bypass {
 	return nil
 }
 
+func (x *Leg) GetAssign() *Assign {
+	if x != nil {
+		if x, ok := x.Outcome.(*Leg_Assign); ok {
+			return x.Assign
+		}
+	}
+	return nil
+}
+
 func (x *Leg) GetCounters() []uint32 {
 	if x != nil {
 		return x.Counters
@@ -1464,6 +1474,10 @@ type Leg_Bypass struct {
 	Bypass *Bypass `protobuf:"bytes,63,opt,name=bypass,proto3,oneof"` // the packet goes through a function or past it, as its flow says
 }
 
+type Leg_Assign struct {
+	Assign *Assign `protobuf:"bytes,64,opt,name=assign,proto3,oneof"` // the packet goes to the replica of a function that has its flow
+}
+
 func (*Leg_Output) isLeg_Outcome() {}
 
 func (*Leg_Drop) isLeg_Outcome() {}
@@ -1481,6 +1495,8 @@ func (*Leg_Stop) isLeg_Outcome() {}
 func (*Leg_Tap) isLeg_Outcome() {}
 
 func (*Leg_Bypass) isLeg_Outcome() {}
+
+func (*Leg_Assign) isLeg_Outcome() {}
 
 type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1582,6 +1598,7 @@ type Op struct {
 	//	*Op_Inspect
 	//	*Op_Connect
 	//	*Op_Passed
+	//	*Op_Assigned
 	//	*Op_Observe
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
@@ -1751,6 +1768,15 @@ func (x *Op) GetPassed() *Passed {
 	return nil
 }
 
+func (x *Op) GetAssigned() *Assigned {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Assigned); ok {
+			return x.Assigned
+		}
+	}
+	return nil
+}
+
 func (x *Op) GetObserve() uint32 {
 	if x != nil {
 		if x, ok := x.Op.(*Op_Observe); ok {
@@ -1820,6 +1846,10 @@ type Op_Passed struct {
 	Passed *Passed `protobuf:"bytes,66,opt,name=passed,proto3,oneof"` // counts a packet that a function has let through for its flow
 }
 
+type Op_Assigned struct {
+	Assigned *Assigned `protobuf:"bytes,67,opt,name=assigned,proto3,oneof"` // has the packet's flow be a replica's
+}
+
 type Op_Observe struct {
 	Observe uint32 `protobuf:"varint,62,opt,name=observe,proto3,oneof"` // observation: the packet is counted as it is here
 }
@@ -1851,6 +1881,8 @@ func (*Op_Inspect) isOp_Op() {}
 func (*Op_Connect) isOp_Op() {}
 
 func (*Op_Passed) isOp_Op() {}
+
+func (*Op_Assigned) isOp_Op() {}
 
 func (*Op_Observe) isOp_Op() {}
 
@@ -1995,7 +2027,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\fassign.proto\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\rmonitor.proto\x1a\vstate.proto\x1a\n" +
 	"stop.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
@@ -2078,7 +2110,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x1a\n" +
 	"\x06ranges\x18\x02 \x03(\rB\x02\x10\x01R\x06ranges\"3\n" +
 	"\x05Class\x12*\n" +
-	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xc5\x03\n" +
+	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xfa\x03\n" +
 	"\x03Leg\x12'\n" +
 	"\x03ops\x18\x01 \x03(\v2\x15.sinter.program.v1.OpR\x03ops\x12\x18\n" +
 	"\x06output\x18\x02 \x01(\rH\x00R\x06output\x12-\n" +
@@ -2089,13 +2121,14 @@ const file_program_proto_rawDesc = "" +
 	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12-\n" +
 	"\x04stop\x18= \x01(\v2\x17.sinter.program.v1.StopH\x00R\x04stop\x12*\n" +
 	"\x03tap\x18> \x01(\v2\x16.sinter.program.v1.TapH\x00R\x03tap\x123\n" +
-	"\x06bypass\x18? \x01(\v2\x19.sinter.program.v1.BypassH\x00R\x06bypass\x12\x1e\n" +
+	"\x06bypass\x18? \x01(\v2\x19.sinter.program.v1.BypassH\x00R\x06bypass\x123\n" +
+	"\x06assign\x18@ \x01(\v2\x19.sinter.program.v1.AssignH\x00R\x06assign\x12\x1e\n" +
 	"\bcounters\x18\a \x03(\rB\x02\x10\x01R\bcountersB\t\n" +
 	"\aoutcome\"c\n" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xfd\x04\n" +
+	"\x06reason\"\xb8\x05\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -2110,7 +2143,8 @@ const file_program_proto_rawDesc = "" +
 	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateError\x126\n" +
 	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspect\x126\n" +
 	"\aconnect\x18A \x01(\v2\x1a.sinter.program.v1.ConnectH\x00R\aconnect\x123\n" +
-	"\x06passed\x18B \x01(\v2\x19.sinter.program.v1.PassedH\x00R\x06passed\x12\x1a\n" +
+	"\x06passed\x18B \x01(\v2\x19.sinter.program.v1.PassedH\x00R\x06passed\x129\n" +
+	"\bassigned\x18C \x01(\v2\x1b.sinter.program.v1.AssignedH\x00R\bassigned\x12\x1a\n" +
 	"\aobserve\x18> \x01(\rH\x00R\aobserveB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
@@ -2237,11 +2271,13 @@ var file_program_proto_goTypes = []any{
 	(*Stop)(nil),             // 25: sinter.program.v1.Stop
 	(*Tap)(nil),              // 26: sinter.program.v1.Tap
 	(*Bypass)(nil),           // 27: sinter.program.v1.Bypass
-	(*Admit)(nil),            // 28: sinter.program.v1.Admit
-	(*TranslateError)(nil),   // 29: sinter.program.v1.TranslateError
-	(*Inspect)(nil),          // 30: sinter.program.v1.Inspect
-	(*Connect)(nil),          // 31: sinter.program.v1.Connect
-	(*Passed)(nil),           // 32: sinter.program.v1.Passed
+	(*Assign)(nil),           // 28: sinter.program.v1.Assign
+	(*Admit)(nil),            // 29: sinter.program.v1.Admit
+	(*TranslateError)(nil),   // 30: sinter.program.v1.TranslateError
+	(*Inspect)(nil),          // 31: sinter.program.v1.Inspect
+	(*Connect)(nil),          // 32: sinter.program.v1.Connect
+	(*Passed)(nil),           // 33: sinter.program.v1.Passed
+	(*Assigned)(nil),         // 34: sinter.program.v1.Assigned
 }
 var file_program_proto_depIdxs = []int32{
 	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -2270,21 +2306,23 @@ var file_program_proto_depIdxs = []int32{
 	25, // 23: sinter.program.v1.Leg.stop:type_name -> sinter.program.v1.Stop
 	26, // 24: sinter.program.v1.Leg.tap:type_name -> sinter.program.v1.Tap
 	27, // 25: sinter.program.v1.Leg.bypass:type_name -> sinter.program.v1.Bypass
-	1,  // 26: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	18, // 27: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	28, // 28: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	18, // 29: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	29, // 30: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	30, // 31: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	31, // 32: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
-	32, // 33: sinter.program.v1.Op.passed:type_name -> sinter.program.v1.Passed
-	0,  // 34: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 35: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	28, // 26: sinter.program.v1.Leg.assign:type_name -> sinter.program.v1.Assign
+	1,  // 27: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	18, // 28: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	29, // 29: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	18, // 30: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	30, // 31: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	31, // 32: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	32, // 33: sinter.program.v1.Op.connect:type_name -> sinter.program.v1.Connect
+	33, // 34: sinter.program.v1.Op.passed:type_name -> sinter.program.v1.Passed
+	34, // 35: sinter.program.v1.Op.assigned:type_name -> sinter.program.v1.Assigned
+	0,  // 36: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	3,  // 37: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -2292,6 +2330,7 @@ func file_program_proto_init() {
 	if File_program_proto != nil {
 		return
 	}
+	file_assign_proto_init()
 	file_bypass_proto_init()
 	file_connlimit_proto_init()
 	file_inspect_proto_init()
@@ -2311,6 +2350,7 @@ func file_program_proto_init() {
 		(*Leg_Stop)(nil),
 		(*Leg_Tap)(nil),
 		(*Leg_Bypass)(nil),
+		(*Leg_Assign)(nil),
 	}
 	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
@@ -2331,6 +2371,7 @@ func file_program_proto_init() {
 		(*Op_Inspect)(nil),
 		(*Op_Connect)(nil),
 		(*Op_Passed)(nil),
+		(*Op_Assigned)(nil),
 		(*Op_Observe)(nil),
 	}
 	type x struct{}

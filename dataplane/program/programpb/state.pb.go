@@ -92,6 +92,7 @@ type StateTable struct {
 	Inspector       *Inspector             `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"`                                    // its entries are directions of TCP connections
 	ConnectionLimit *ConnectionLimit       `protobuf:"bytes,65,opt,name=connection_limit,json=connectionLimit,proto3" json:"connection_limit,omitempty"` // its entries are connections of hosts
 	Passing         *Passing               `protobuf:"bytes,66,opt,name=passing,proto3" json:"passing,omitempty"`                                        // its entries are flows of which a function has let packets through
+	Assignment      *Assignment            `protobuf:"bytes,67,opt,name=assignment,proto3" json:"assignment,omitempty"`                                  // its entries are flows of a replica of a function
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -234,6 +235,13 @@ func (x *StateTable) GetConnectionLimit() *ConnectionLimit {
 func (x *StateTable) GetPassing() *Passing {
 	if x != nil {
 		return x.Passing
+	}
+	return nil
+}
+
+func (x *StateTable) GetAssignment() *Assignment {
+	if x != nil {
+		return x.Assignment
 	}
 	return nil
 }
@@ -647,7 +655,7 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xff\x05\n" +
+	"\vstate.proto\x12\x11sinter.program.v1\x1a\fassign.proto\x1a\x0ebalancer.proto\x1a\fbypass.proto\x1a\x0fconnlimit.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xbe\x06\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -667,7 +675,10 @@ const file_state_proto_rawDesc = "" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\x12:\n" +
 	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\x12M\n" +
 	"\x10connection_limit\x18A \x01(\v2\".sinter.program.v1.ConnectionLimitR\x0fconnectionLimit\x124\n" +
-	"\apassing\x18B \x01(\v2\x1a.sinter.program.v1.PassingR\apassing\"8\n" +
+	"\apassing\x18B \x01(\v2\x1a.sinter.program.v1.PassingR\apassing\x12=\n" +
+	"\n" +
+	"assignment\x18C \x01(\v2\x1d.sinter.program.v1.AssignmentR\n" +
+	"assignment\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\x99\x02\n" +
@@ -742,8 +753,9 @@ var file_state_proto_goTypes = []any{
 	(*Inspector)(nil),       // 10: sinter.program.v1.Inspector
 	(*ConnectionLimit)(nil), // 11: sinter.program.v1.ConnectionLimit
 	(*Passing)(nil),         // 12: sinter.program.v1.Passing
-	(*MeterStats)(nil),      // 13: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),    // 14: sinter.program.v1.InspectStats
+	(*Assignment)(nil),      // 13: sinter.program.v1.Assignment
+	(*MeterStats)(nil),      // 14: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),    // 15: sinter.program.v1.InspectStats
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
@@ -756,13 +768,14 @@ var file_state_proto_depIdxs = []int32{
 	10, // 7: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
 	11, // 8: sinter.program.v1.StateTable.connection_limit:type_name -> sinter.program.v1.ConnectionLimit
 	12, // 9: sinter.program.v1.StateTable.passing:type_name -> sinter.program.v1.Passing
-	13, // 10: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	14, // 11: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 10: sinter.program.v1.StateTable.assignment:type_name -> sinter.program.v1.Assignment
+	14, // 11: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	15, // 12: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -770,6 +783,7 @@ func file_state_proto_init() {
 	if File_state_proto != nil {
 		return
 	}
+	file_assign_proto_init()
 	file_balancer_proto_init()
 	file_bypass_proto_init()
 	file_connlimit_proto_init()

@@ -77,7 +77,7 @@ func (l *wayLengths) after(s uint32, answers int) []uint32 {
 	for _, c := range l.p.Segments[s].Classes {
 		for _, leg := range c.Legs {
 			switch o := leg.Outcome.(type) {
-			case *programpb.Leg_Segment, *programpb.Leg_Track, *programpb.Leg_Bypass:
+			case *programpb.Leg_Segment, *programpb.Leg_Track, *programpb.Leg_Bypass, *programpb.Leg_Assign:
 				for _, to := range program.LeadsTo(leg) {
 					add(to, answers)
 				}

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -10,10 +11,32 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// drawStop draws a function outside of the chain. Its wires are missing until all functions are linked (addWires).
+// drawStop draws a function outside of the chain, at times with replicas. Its wires are missing until all functions are linked (addWires).
 func drawStop(d *Drawer) (left, right Side) {
 	name := d.name("stop")
-	s := element.Stop{Interfaces: [element.StopSides]string{name + "-a", name + "-b"}}
+	s := d.behavior()
+	if d.one("replicas", 3) {
+		return d.replicas(name, s)
+	}
+	n := d.Add(name, "stop", between(s, name))
+	// Packets that go past an open one that is down come in again behind their burst: how many of a flow are judged before that is up to the engine.
+	if len(s.Changes) == 0 && s.WhenDown != element.StopOpen && d.one("bypass", 2) {
+		return d.bypass(name, n)
+	}
+	face := func(side int) Side {
+		return Side{In: graph.Edge{To: n, Port: side}, Outs: []graph.Edge{{To: n, Port: side}}}
+	}
+	return face(element.StopInside), face(element.StopOutside)
+}
+
+// between is a stop with wires of its own.
+func between(s element.Stop, name string) element.Stop {
+	s.Interfaces = [element.StopSides]string{name + "-a", name + "-b"}
+	return s
+}
+
+// behavior draws what a function outside of the chain says of itself, and what becomes of packets while it is down.
+func (d *Drawer) behavior() (s element.Stop) {
 	for _, f := range []hs.Field{hs.Src, hs.Dst, hs.DSCP, hs.TTL} {
 		if d.one("changes "+f.String(), 4) {
 			s.Changes = append(s.Changes, f)
@@ -24,15 +47,37 @@ func drawStop(d *Drawer) (left, right Side) {
 		fates = fates[:2]
 	}
 	s.WhenDown = fates[d.int("when down", 0, len(fates)-1)]
-	n := d.Add(name, "stop", s)
-	// Packets that go past an open one that is down come in again behind their burst: how many of a flow are judged before that is up to the engine.
-	if len(s.Changes) == 0 && s.WhenDown != element.StopOpen && d.one("bypass", 2) {
-		return d.bypass(name, n)
+	return s
+}
+
+// replicas has two or three stops that do the same share their flows.
+func (d *Drawer) replicas(name string, s element.Stop) (left, right Side) {
+	timeouts := d.timeouts()
+	timeouts.TCPClosing = []time.Duration{Timeouts.ICMP, Timeouts.UDP, Timeouts.TCPTransitory}[d.int("closing", 0, 2)]
+	var all []element.Replica
+	var stops []int
+	for i := range d.int("number of replicas", 2, 3) {
+		one := fmt.Sprint(name, "r", i)
+		at := between(s, one)
+		stops = append(stops, d.Add(name, one, at))
+		all = append(all, element.Replica{
+			Flows: element.Passing{Table: one, Timeouts: timeouts, Max: ManyFlows}, Interfaces: at.Interfaces, Draining: d.one("draining", 4),
+		})
 	}
-	face := func(side int) Side {
-		return Side{In: graph.Edge{To: n, Port: side}, Outs: []graph.Edge{{To: n, Port: side}}}
+	var sides [element.StopSides]Side
+	for from, way := range []string{"forth", "back"} {
+		before := d.Add(name, "assign-"+way, element.Assign{Replicas: all, FromOutside: from == element.StopOutside})
+		behind := d.Add(name, "behind-"+way, element.Counter{})
+		for i, r := range all {
+			assigned := d.Add(name, r.Flows.Table+"-"+way, element.Assigned{Flows: r.Flows, FromOutside: from == element.StopOutside})
+			d.Wire(before, i, assigned)
+			d.connect(graph.Edge{To: assigned}, graph.Edge{To: stops[i], Port: from})
+			d.Wire(stops[i], 1-from, behind)
+		}
+		sides[from].In = graph.Edge{To: before}
+		sides[1-from].Outs = []graph.Edge{{To: behind}}
 	}
-	return face(element.StopInside), face(element.StopOutside)
+	return sides[element.StopInside], sides[element.StopOutside]
 }
 
 // bypass has flows go past a stop of which it has let a few packets through.

@@ -25,8 +25,7 @@ func (m *Model) ended(k known, f *passage) bool {
 
 // passageOf is the flow of a packet as a table may know it; along: it began in the packet's direction. false: the packet tells none.
 func (m *Model) passageOf(s *Shot, table uint32, outside bool) (k known, f *passage, along, ok bool) {
-	pings := []byte{packets.ICMPEchoRequest, packets.ICMPTimestamp, packets.ICMPEchoReply, packets.ICMPTimestampReply}
-	if s.Frag() != 0 || !s.told() || s.IP[9] == packets.ProtoICMP && !slices.Contains(pings, s.transport()[0]) {
+	if !s.tellsFlow() {
 		return known{}, nil, false, false
 	}
 	src, dst := Ends(s.IP)
@@ -39,6 +38,12 @@ func (m *Model) passageOf(s *Shot, table uint32, outside bool) (k known, f *pass
 		return there, f, false, true
 	}
 	return here, nil, true, true
+}
+
+// tellsFlow tells whether a packet tells a flow, as it is itself.
+func (s *Shot) tellsFlow() bool {
+	pings := []byte{packets.ICMPEchoRequest, packets.ICMPTimestamp, packets.ICMPEchoReply, packets.ICMPTimestampReply}
+	return s.Frag() == 0 && s.told() && (s.IP[9] != packets.ProtoICMP || slices.Contains(pings, s.transport()[0]))
 }
 
 // opens tells a segment that begins a connection, of a packet that tells a flow.

@@ -28,6 +28,8 @@ type Model struct {
 	contacts map[contact]*followed
 	// passages are flows of which functions outside of the program have let packets through.
 	passages map[known]*passage
+	// assigned are the flows of replicas.
+	assigned map[known]*followed
 	// streams are the TCP streams that inspectors know.
 	streams map[streamEnds]*begun
 	// expressions are those of inspectors, as Go matches them.
@@ -77,7 +79,7 @@ type Shot struct {
 
 // New is a model of a program without state. Interfaces have these links.
 func New(p *programpb.Program, links []graph.Interface) *Model {
-	m := &Model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, contacts: map[contact]*followed{}, passages: map[known]*passage{}, ends: map[*programpb.Leg][]program.End{}}
+	m := &Model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, contacts: map[contact]*followed{}, passages: map[known]*passage{}, assigned: map[known]*followed{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}, used: map[endpoint]*binding{}})
 	}
@@ -325,6 +327,8 @@ func (m *Model) leg(s *Shot, l *programpb.Leg) (left bool) {
 		return m.track(s, o.Track)
 	case *programpb.Leg_Bypass:
 		return m.bypass(s, o.Bypass)
+	case *programpb.Leg_Assign:
+		return m.assign(s, o.Assign)
 	case *programpb.Leg_Stop:
 		return m.stop(s, o.Stop)
 	case *programpb.Leg_Tap:
@@ -362,6 +366,8 @@ func (m *Model) op(s *Shot, o *programpb.Op) (reason string) {
 		return m.connect(s, op.Connect)
 	case *programpb.Op_Passed:
 		m.passed(s, op.Passed)
+	case *programpb.Op_Assigned:
+		m.assignOn(s, op.Assigned)
 	}
 	return ""
 }

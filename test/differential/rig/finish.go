@@ -128,7 +128,7 @@ func (r *Rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 		case t.GetConnectionLimit() != nil:
 			diff = append(diff, compareConnections(connections, t.GetName(), sessions)...)
 			continue
-		case t.GetPassing() != nil:
+		case t.GetPassing() != nil, t.GetAssignment() != nil:
 			diff = append(diff, comparePassing(passing, t.GetName(), sessions)...)
 			continue
 		}

@@ -176,7 +176,7 @@ func outcome(p *programpb.Program, segment int, g describe.Group, row int) strin
 		switch l.GetOutcome().(type) {
 		case *programpb.Leg_Generator:
 			fill = makePaint.fill
-		case *programpb.Leg_StateReturn, *programpb.Leg_Track, *programpb.Leg_Bypass:
+		case *programpb.Leg_StateReturn, *programpb.Leg_Track, *programpb.Leg_Bypass, *programpb.Leg_Assign:
 			fill = statePaint.fill
 		case *programpb.Leg_Segment:
 			fill = readPaint.fill
@@ -207,6 +207,11 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 		d.byFlow(segment, row, o.Track.GetTable(), l)
 	case *programpb.Leg_Bypass:
 		d.byFlow(segment, row, o.Bypass.GetTable(), l)
+	case *programpb.Leg_Assign:
+		for _, r := range o.Assign.GetReplicas() {
+			d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`, segment, row, r.GetTable(), statePaint.line)
+			d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, r.GetSegment(), readPaint.line)
+		}
 	case *programpb.Leg_Stop:
 		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Stop.GetOut())
 		d.line(`    q_if%d -> s%d:head [color=%q]`, o.Stop.GetBack(), o.Stop.GetSegment(), readPaint.line)
@@ -247,6 +252,8 @@ func tableOf(p *programpb.Program, op *programpb.Op) (table uint32, asks, ok boo
 		return o.Admit.GetTable(), false, true
 	case *programpb.Op_Passed:
 		return o.Passed.GetTable(), false, true
+	case *programpb.Op_Assigned:
+		return o.Assigned.GetTable(), false, true
 	}
 	return 0, false, false
 }

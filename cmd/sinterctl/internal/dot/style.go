@@ -53,6 +53,8 @@ func init() {
 	draw(statePaint, func(e element.ConnLimit) string {
 		return fmt.Sprintf("%s per /%d", describe.Count(e.PerHost.MaxSessions, "connection"), e.PerHost.PrefixLen)
 	})
+	draw(statePaint, func(element.Assign) string { return "to the flow's replica" })
+	draw(statePaint, func(e element.Assigned) string { return e.Flows.Table })
 	draw(statePaint, func(e element.Bypass) string { return "past after " + describe.Count(e.Packets, "packet") })
 	draw(statePaint, func(e element.Inspect) string { return describe.Count(len(e.Rules), "rule") })
 	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })

@@ -241,7 +241,7 @@ func (e *Explainer) next(c *programpb.Class, at int) int {
 			return int(e.result.Program.GetGenerators()[o.Generator].GetSegment())
 		case *programpb.Leg_StateReturn:
 			return e.run(int(o.StateReturn), at)
-		case *programpb.Leg_Track, *programpb.Leg_Bypass:
+		case *programpb.Leg_Track, *programpb.Leg_Bypass, *programpb.Leg_Assign:
 			return int(program.LeadsTo(leg)[e.steps[at].Port])
 		}
 	}

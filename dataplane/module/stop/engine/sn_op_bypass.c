@@ -62,8 +62,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		shard = sn_flow_shard_in(x->state, b->table, &flow, b->from_outside);
 		if (unlikely(!x->partition->owned[shard]))
 			return sn_hand_over_to(shard);
-		s = sn_passing_find(x->partition, b->table, shard, &flow, b->from_outside, x->now,
-				    &is_return);
+		s = sn_outside_flows_find(x->partition, b->table, shard, &flow, b->from_outside, x->now,
+					  &is_return);
 	}
 	if (!s || !sn_passing_is_past(s)) {
 		/* The function may let enough through at any time. */

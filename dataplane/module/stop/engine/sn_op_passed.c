@@ -55,7 +55,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	shard = sn_flow_shard_in(x->state, o->table, &flow, o->from_outside);
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
-	s = sn_passing_find(x->partition, o->table, shard, &flow, o->from_outside, x->now, &is_return);
+	s = sn_outside_flows_find(x->partition, o->table, shard, &flow, o->from_outside, x->now, &is_return);
 	/* Not one that this very packet has begun or used. */
 	opens = sn_passing_opens(p) && !(s && sn_journal_has(x, s));
 	if (likely(s && sn_passing_is_past(s) && !opens)) {
@@ -69,7 +69,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (s && !opens)
 		return sn_journal_note_counted(x, s, p, is_return, false);
 	if (s)
-		sn_passing_end(x->partition, o->table, s);
+		sn_outside_flows_end(x->partition, o->table, s);
 	return begin(x, p, o, shard, &flow);
 }
 

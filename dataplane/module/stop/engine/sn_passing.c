@@ -3,10 +3,8 @@
 
 #include "sn_passing.h"
 
-#define FLOWS_MAX (1u << 24)
-
 struct rules {
-	uint32_t timeout_ms[SN_OWNER_TIMEOUTS];
+	struct sn_flow_timeouts timeouts;
 	uint16_t packets;
 };
 
@@ -17,63 +15,29 @@ static bool claims(const Sinter__Program__V1__StateTable *msg)
 	return msg->passing != NULL;
 }
 
-static int check(struct sn_builder *b, const Sinter__Program__V1__StateTable *from)
-{
-	const Sinter__Program__V1__Passing *m = from->passing;
-	const struct {
-		const char *field;
-		uint32_t ms;
-	} timeouts[] = {
-		{"tcp_ms", m->tcp_ms},
-		{"tcp_transitory_ms", m->tcp_transitory_ms},
-		{"tcp_closing_ms", m->tcp_closing_ms},
-		{"udp_ms", m->udp_ms},
-		{"icmp_ms", m->icmp_ms},
-	};
-
-	for (uint32_t i = 0; i < RTE_DIM(timeouts); i++)
-		if (!timeouts[i].ms)
-			return sn_build_fail(b, "%s is 0, want at least 1", timeouts[i].field);
-	if (from->max_sessions < 1 || from->max_sessions > FLOWS_MAX)
-		return sn_build_fail(b, "max_sessions is %u, want 1..%u flows", from->max_sessions,
-				     FLOWS_MAX);
-	if (m->packets < 1 || m->packets > UINT16_MAX)
-		return sn_build_fail(b, "packets is %u, want 1..%u", m->packets, UINT16_MAX);
-	return 0;
-}
-
 static int decode(struct sn_builder *b, struct sn_table_config *to,
 		  const Sinter__Program__V1__StateTable *from)
 {
 	const Sinter__Program__V1__Passing *m = from->passing;
+	const uint32_t ms[] = {m->tcp_ms, m->tcp_transitory_ms, m->tcp_closing_ms, m->udp_ms, m->icmp_ms};
 	struct rules *r = sn_build_array(1, sizeof(*r));
 
 	to->rules = r;
 	if (!r)
 		return sn_build_no_memory(b);
-	r->timeout_ms[SN_PROTO_TCP] = m->tcp_transitory_ms;
-	r->timeout_ms[SN_PROTO_UDP] = r->timeout_ms[SN_PROTO_OTHER] = m->udp_ms;
-	r->timeout_ms[SN_PROTO_ICMP] = m->icmp_ms;
-	r->timeout_ms[SN_SESSION_ESTABLISHED] = m->tcp_ms;
-	r->timeout_ms[SN_SESSION_CLOSING] = m->tcp_closing_ms;
+	if (sn_flow_timeouts_decode(b, &r->timeouts, from->max_sessions, ms))
+		return -EINVAL;
 	r->packets = (uint16_t)m->packets;
-	return check(b, from);
+	if (m->packets < 1 || m->packets > UINT16_MAX)
+		return sn_build_fail(b, "packets is %u, want 1..%u", m->packets, UINT16_MAX);
+	return 0;
 }
 
 static void table_owner(struct sn_state_owner *to, const struct sn_table_config *from)
 {
 	const struct rules *r = from->rules;
 
-	memcpy(to->timeout_ms, r->timeout_ms, sizeof(to->timeout_ms));
-}
-
-static int table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
-		      struct sn_shard_size *size)
-{
-	uint32_t entries = sn_followed_entries(table, partitioning);
-
-	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, 0, 0, 0};
-	return 0;
+	memcpy(to->timeout_ms, r->timeouts.ms, sizeof(to->timeout_ms));
 }
 
 uint16_t sn_passing_packets(const struct sn_table_config *table)
@@ -114,7 +78,7 @@ const struct sn_state_kind sn_passing = {
 	.table_owner = table_owner,
 	.table_size = sizeof(struct sn_state_table),
 	.shard_size = sizeof(struct sn_state_shard),
-	.table_init = table_init,
+	.table_init = sn_outside_flows_init,
 	.hash = sn_followed_hash,
 	.quota_class = sn_session_quota_class,
 	.timeout = sn_session_timeout,
@@ -131,33 +95,13 @@ SN_STATE_KIND(sn_passing)
 
 /* ---- packets ---- */
 
-struct sn_session *sn_passing_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				   const struct sn_flow *f, bool from_outside, uint64_t now, bool *is_return)
-{
-	return followed_find(partition, partition->state->tables[table], shard, f, from_outside, now,
-			     is_return);
-}
-
 struct sn_session *sn_passing_begin(struct sn_partition *partition, uint32_t table, uint32_t shard,
 				    const struct sn_flow *f, bool from_outside, uint16_t packets,
 				    uint64_t now)
 {
-	struct sn_state_table *t = partition->state->tables[table];
-	struct sn_state_shard *sh = shard_at(t, shard & t->mask);
-	struct sn_session *s;
+	struct sn_session *s = sn_outside_flows_begin(partition, table, shard, f, from_outside, now);
 
-	if (unlikely(!has_room(partition, t, sh, t->owner, class_of(f->proto), now))) {
-		sh->cold->exhausted++;
-		return NULL;
-	}
-	s = followed_begin(partition, t, shard, f, from_outside, now);
-	sn_session_count(s, packets);
+	if (likely(s))
+		sn_session_count(s, packets);
 	return s;
-}
-
-void sn_passing_end(struct sn_partition *partition, uint32_t table, struct sn_session *s)
-{
-	const struct sn_state_table *t = partition->state->tables[table];
-
-	sn_entry_expire(partition, t, shard_at(t, s->entry.shard & t->mask), &s->entry);
 }

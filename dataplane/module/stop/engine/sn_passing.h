@@ -4,14 +4,12 @@
 
 /*
  * Flows of which a function outside of the program has let packets through (docs/elements.md, "bypass"): a
- * state table each. An entry is a session that is followed and translates nothing; entry.own_bit: its first
- * packet came from the function's outside. It counts the flow's packets (SN_SEEN_COUNTED) until they are
+ * state table each. An entry (sn_outside_flows.h) counts the flow's packets (SN_SEEN_COUNTED) until they are
  * enough, and the flow goes past the function then.
  */
 
 #include "sn_classifier.h"
-#include "sn_followed.h"
-#include "sn_state_kind.h"
+#include "sn_outside_flows.h"
 
 extern const struct sn_state_kind sn_passing;
 
@@ -34,20 +32,11 @@ static inline bool sn_passing_meets_openings(const struct sn_program *program, c
 	return p->proto == SN_TCP && a->opening[a->tcp_flags[sn_pkt_tcp_flags(p)]];
 }
 
-/* The entry of a flow in a table of the program, NULL: there is none. *is_return: the flow is in the other
- * direction than the one in which it began. */
-struct sn_session *sn_passing_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				   const struct sn_flow *flow, bool from_outside, uint64_t now,
-				   bool *is_return);
-
 /* One for a flow that has none, which so many packets have to pass; to be undone if its first one is dropped
  * later. NULL: there is no room for it. */
 struct sn_session *sn_passing_begin(struct sn_partition *partition, uint32_t table, uint32_t shard,
 				    const struct sn_flow *flow, bool from_outside, uint16_t packets,
 				    uint64_t now);
-
-/* A flow's entry ends before its time. */
-void sn_passing_end(struct sn_partition *partition, uint32_t table, struct sn_session *session);
 
 /* The packets that a flow of the table has to have. */
 uint16_t sn_passing_packets(const struct sn_table_config *table);

@@ -125,9 +125,7 @@ func (d *passed) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int, b
 			r.Note("there is no room for its flow: not counted")
 			return 0, false
 		}
-		e = &entry{Flow: f, outside: d.outside, table: d.table, packets: d.Packets, remaining: d.Packets, last: r.Now}
-		e.from = r.Depend(p.By, e)
-		d.begin(r, e)
+		e = d.beginAt(r, f, d.outside, p)
 	}
 	e.count(r)
 	e.use(r, d.outside, p.IP)
@@ -228,7 +226,7 @@ func (e *entry) Put(at flow.Endpoint) {
 	}
 }
 
-// The states of a flow.
+// The states of a flow of a table that counts packets.
 const (
 	Through = "through" // it is counted
 	Past    = "past"
@@ -262,6 +260,19 @@ func FlowsOf(c *pass.Chain, now time.Duration) (out []Flow) {
 	return out
 }
 
+// tcpState is the state of a flow of which no packets are counted.
+func (e *entry) tcpState() string {
+	switch {
+	case e.Proto != header.TCP:
+		return "open"
+	case e.tcp.Closing:
+		return "closing"
+	case e.tcp.Established():
+		return "established"
+	}
+	return "opening"
+}
+
 func (t *table) list(now time.Duration) (out []Flow) {
 	for _, e := range t.of {
 		if !t.live(e, now) {
@@ -271,7 +282,10 @@ func (t *table) list(now time.Duration) (out []Flow) {
 			Table: t.Table, Proto: e.Proto, FromOutside: e.outside, Idle: now - e.last, State: Through, Remaining: e.remaining, Loose: e.from != nil && e.from.Loose(),
 			From: netip.AddrPortFrom(header.Addr(e.Src), e.Sport), To: netip.AddrPortFrom(header.Addr(e.Dst), e.Dport),
 		}
-		if e.remaining == 0 {
+		switch {
+		case t.Packets == 0:
+			f.State = e.tcpState()
+		case e.remaining == 0:
 			f.State = Past
 		}
 		out = append(out, f)

@@ -2,16 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/program/rule"
 )
 
-const (
-	maxFlows   = 1 << 24 // of a table; the engine has the same limits (../engine/sn_passing.c)
-	maxPackets = 1<<16 - 1
-)
+// maxPackets are how many of a flow a function may want to see; the engine has the same limit (../engine/sn_passing.c).
+const maxPackets = 1<<16 - 1
 
 // passing are the tables of flows that may go past a function.
 var passing = &rule.StateKind{
@@ -52,30 +49,12 @@ func init() {
 }
 
 func table(_ *programpb.Program, at string, t *programpb.StateTable) error {
-	k := t.GetPassing()
-	for _, timeout := range []struct {
-		field string
-		ms    uint32
-	}{
-		{"tcp_ms", k.GetTcpMs()},
-		{"tcp_transitory_ms", k.GetTcpTransitoryMs()},
-		{"tcp_closing_ms", k.GetTcpClosingMs()},
-		{"udp_ms", k.GetUdpMs()},
-		{"icmp_ms", k.GetIcmpMs()},
-	} {
-		if timeout.ms == 0 {
-			return fmt.Errorf("%s: %s is 0, want at least 1", at, timeout.field)
-		}
-	}
-	if n := t.GetMaxSessions(); n < 1 || n > maxFlows {
-		return fmt.Errorf("%s: max_sessions is %d, want 1..%d flows", at, n, maxFlows)
-	}
-	return rule.Between(at, "packets", k.GetPackets(), 1, maxPackets)
+	return rule.First(
+		flows(at, t.GetPassing(), t.GetMaxSessions()),
+		rule.Between(at, "packets", t.GetPassing().GetPackets(), 1, maxPackets),
+	)
 }
 
 func tableText(_ *programpb.Program, t *programpb.StateTable) string {
-	k := t.GetPassing()
-	ms := func(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
-	return fmt.Sprintf("past after %d packets, at most %d flows, tcp %s/%s/%s, udp %s, icmp %s", k.GetPackets(), t.GetMaxSessions(), ms(k.GetTcpMs()),
-		ms(k.GetTcpTransitoryMs()), ms(k.GetTcpClosingMs()), ms(k.GetUdpMs()), ms(k.GetIcmpMs()))
+	return fmt.Sprintf("past after %d packets, %s", t.GetPassing().GetPackets(), flowsText(t.GetPassing(), t.GetMaxSessions()))
 }

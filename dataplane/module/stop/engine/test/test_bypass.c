@@ -518,8 +518,8 @@ static bool is_bundled(const struct fixture *f, struct packet p)
 	struct sn_flow flow = {p.src, p.dst, p.sport, p.dport, p.proto};
 	uint32_t shard = sn_flow_shard_in(f->state, 0, &flow, false);
 	bool is_return;
-	struct sn_session *s =
-		sn_passing_find(sn_state_partition(f->state, 0), 0, shard, &flow, false, f->now, &is_return);
+	struct sn_session *s = sn_outside_flows_find(sn_state_partition(f->state, 0), 0, shard, &flow, false,
+						     f->now, &is_return);
 
 	assert_non_null(s);
 	return sn_entry_bundled(&s->entry);

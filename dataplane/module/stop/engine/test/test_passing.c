@@ -37,7 +37,7 @@ static struct sn_entry *get(struct sn_partition *partition, uint32_t shard, uint
 {
 	struct sn_flow f = numbered(i);
 	bool is_return;
-	struct sn_session *s = sn_passing_find(partition, 0, shard, &f, i % 2, now, &is_return);
+	struct sn_session *s = sn_outside_flows_find(partition, 0, shard, &f, i % 2, now, &is_return);
 
 	if (!s && make)
 		s = sn_passing_begin(partition, 0, shard, &f, i % 2, PACKETS, now);
