@@ -22,6 +22,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackendsFromApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Blackbox"):
 		return &apiv1alpha1.BlackboxApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxAffinity"):
+		return &apiv1alpha1.BlackboxAffinityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBehavior"):
 		return &apiv1alpha1.BlackboxBehaviorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxBypass"):
@@ -30,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BlackboxContainerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxEnv"):
 		return &apiv1alpha1.BlackboxEnvApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxReplica"):
+		return &apiv1alpha1.BlackboxReplicaApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxResources"):
 		return &apiv1alpha1.BlackboxResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
@@ -168,6 +172,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RateLimitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RateLimiter"):
 		return &apiv1alpha1.RateLimiterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReplicaStatus"):
+		return &apiv1alpha1.ReplicaStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rollout"):

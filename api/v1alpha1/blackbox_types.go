@@ -10,10 +10,15 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="!has(self.whenDown) || self.whenDown != 'Open' || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="whenDown: Open needs a function that writes nothing, as what it writes would be missing: set Closed, or leave behavior.writes out"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.behavior) || !has(self.behavior.writes) || size(self.behavior.writes) == 0",message="bypass needs a function that writes nothing, as what it writes would be missing in packets that go past it: leave bypass out, or behavior.writes"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.whenDown) || self.attachment == 'Tap'",message="image needs whenDown: say what becomes of packets while the container is down, Open or Closed"
-// +kubebuilder:validation:XValidation:rule="has(self.outside) || self.attachment == 'Tap' || self.attachment == 'Service'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
+// +kubebuilder:validation:XValidation:rule="has(self.inside) || has(self.replicas)",message="inside is required: the interface (wire: true) of the function's side towards port inside; only a function with replicas has none"
+// +kubebuilder:validation:XValidation:rule="has(self.outside) || has(self.replicas) || self.attachment == 'Tap' || self.attachment == 'Service'",message="outside is required: the interface (wire: true) of the function's other side; only a Tap may have one interface for both directions"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Tap' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass)",message="whenDown, behavior and bypass are not for attachment: Tap, which gets copies: packets of the chain do not depend on it"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Routed' || !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="whenDown, behavior, bypass and image are not for attachment: Routed, a hop with addresses of its own that someone else runs: its packets are new ones to the chain"
 // +kubebuilder:validation:XValidation:rule="self.attachment != 'Service' || !has(self.outside) && !has(self.whenDown) && !has(self.behavior) && !has(self.bypass) && !has(self.image)",message="outside, whenDown, behavior, bypass and image are not for attachment: Service, a host with addresses of its own in the network of the interface inside, that someone else runs"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.attachment == 'Wire'",message="replicas are for attachment: Wire, a function that packets go through"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.inside) && !has(self.outside)",message="inside and outside are not for a function with replicas: name each one's wires in replicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || has(self.whenDown)",message="replicas needs whenDown: only of functions that are watched is it known which are there; say what becomes of packets while none is, Open or Closed"
+// +kubebuilder:validation:XValidation:rule="has(self.replicas) || !has(self.affinity)",message="affinity needs replicas, to which flows belong"
 // +kubebuilder:validation:XValidation:rule="self.attachment == 'Service' || !has(self.address)",message="address is for attachment: Service, a host in the network of the interface inside; a Routed one is the gateway of its interfaces, and others have none"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
@@ -26,8 +31,8 @@ type Blackbox struct {
 	Attachment BlackboxAttachment `json:"attachment,omitempty"`
 
 	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
-	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network.
-	// +required
+	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network. Required, unless there are replicas.
+	// +optional
 	Inside Name `json:"inside,omitempty"`
 
 	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
@@ -54,7 +59,60 @@ type Blackbox struct {
 	// +optional
 	Bypass *BlackboxBypass `json:"bypass,omitempty"`
 
+	// Replicas are several of the function, in place of inside and outside. A flow is one replica's, in both directions, as long as it lives. New flows are
+	// spread by their hosts' addresses over the replicas that are up and not draining; flows of a replica that is down go on at another one. With an
+	// image, each replica is a container of its own, with the name of its wire inside.
+	// +optional
+	// +listType=map
+	// +listMapKey=inside
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Replicas []BlackboxReplica `json:"replicas,omitempty"`
+
+	// Affinity is for how long flows stay with their replicas, and how many there are.
+	// +optional
+	Affinity *BlackboxAffinity `json:"affinity,omitempty"`
+
 	BlackboxContainer `json:",inline"`
+}
+
+// Ways are the wires of the function, or of its replicas.
+func (b *Blackbox) Ways() []BlackboxReplica {
+	if len(b.Replicas) > 0 {
+		return b.Replicas
+	}
+	return []BlackboxReplica{{Inside: b.Inside, Outside: b.Outside}}
+}
+
+// BlackboxReplica is one of several blackboxes that do the same.
+type BlackboxReplica struct {
+	// Inside is the replica's interface of the chain (wire: true) by which packets that come in at port `inside` leave for it.
+	// +required
+	Inside Name `json:"inside,omitempty"`
+
+	// Outside is the replica's interface of the chain (wire: true) by which packets that come in at port `outside` leave for it.
+	// +required
+	Outside Name `json:"outside,omitempty"`
+
+	// Draining: the replica gets no new flows, as long as another one is up; those that it has stay. Take it out when it has none, or when the rest may
+	// go on at another one.
+	// +optional
+	Draining bool `json:"draining,omitempty"`
+}
+
+// BlackboxAffinity bounds the flows that belong to replicas.
+type BlackboxAffinity struct {
+	// MaxFlows is the maximum number of flows that belong to one replica at the same time. Packets of further ones go to a replica by their hosts' addresses.
+	// +optional
+	// +kubebuilder:default=1000000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	MaxFlows int32 `json:"maxFlows,omitempty"`
+
+	// Timeouts after which an idle flow is forgotten. Its next packet may go to another replica.
+	// +optional
+	// +kubebuilder:default={}
+	Timeouts ConnectionTimeouts `json:"timeouts,omitempty,omitzero"`
 }
 
 // BlackboxBypass says when flows go past a blackbox. A packet counts when the function gives it back and it leaves the chain, so a flow of which the function

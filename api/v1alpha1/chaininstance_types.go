@@ -125,7 +125,7 @@ type ChainInstanceSpec struct {
 
 // InstanceFunction is a blackbox that runs as a container of the pod.
 type InstanceFunction struct {
-	// Name of the chain's function, which the container has, too.
+	// Name of the container: that of the chain's function, or of a replica's wire inside.
 	// +required
 	Name Name `json:"name,omitempty"`
 

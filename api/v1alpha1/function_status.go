@@ -6,7 +6,7 @@ type FunctionStatus struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Ready: it answers probes, if it gets some, or ARP, if it is a host that is watched, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
+	// Ready: it, or one of its replicas, answers probes, if it gets some, or ARP, if it is a host that is watched, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
 	// FunctionsRunning says whether its container runs.
 	// +optional
 	Ready bool `json:"ready"`
@@ -46,4 +46,27 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:MaxItems=12
 	// +kubebuilder:validation:items:MaxLength=32
 	Contradictions []string `json:"contradictions,omitempty"`
+
+	// Replicas are those of the function, if it has some.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Replicas []ReplicaStatus `json:"replicas,omitempty"`
+}
+
+// ReplicaStatus is what is seen of one of a blackbox's replicas.
+type ReplicaStatus struct {
+	// Name of its wire inside.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Ready: it answers probes in both directions.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// Flows that belong to it. One that is draining may be taken out when there are none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Flows int64 `json:"flows"`
 }

@@ -89,6 +89,7 @@ const (
 	ReasonAnswering        = "Answering"
 	ReasonFunctionDown     = "FunctionDown"     // packets for it are dropped; the message names it. Also of Ready
 	ReasonFunctionBypassed = "FunctionBypassed" // packets go past it
+	ReasonReplicaDown      = "ReplicaDown"      // its flows go to another replica
 )
 
 // Reasons of FunctionsAsDeclared; EngineDown while nothing is known.

@@ -60,6 +60,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: address
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: affinity
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAffinity
     - name: args
       type:
         list:
@@ -105,6 +108,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outside
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: replicas
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxReplica
+          elementRelationship: associative
+          keys:
+          - inside
     - name: resources
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
@@ -114,6 +125,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: whenDown
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAffinity
+  map:
+    fields:
+    - name: maxFlows
+      type:
+        scalar: numeric
+      default: 1000000
+    - name: timeouts
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConnectionTimeouts
+      default: {}
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxAttachment
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxBehavior
@@ -159,6 +181,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: value
       type:
         scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxReplica
+  map:
+    fields:
+    - name: draining
+      type:
+        scalar: boolean
+    - name: inside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: outside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
   map:
     fields:
@@ -906,6 +940,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ready
       type:
         scalar: boolean
+    - name: replicas
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ReplicaStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: returnedRate
       type:
         scalar: numeric
@@ -1956,6 +1998,18 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimit
           elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ReplicaStatus
+  map:
+    fields:
+    - name: flows
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: ready
+      type:
+        scalar: boolean
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Resources
   map:
     fields:

@@ -25,14 +25,25 @@ func Functions(c *v1alpha1.ServiceChain, all []*v1alpha1.NetworkFunction, p *v1a
 		if b == nil || b.Image == "" {
 			continue
 		}
-		of := v1alpha1.InstanceFunction{Name: f.Name, Inside: b.Inside, Outside: b.Outside, BlackboxContainer: *b.BlackboxContainer.DeepCopy()}
-		if slices.ContainsFunc(of.Wires(), func(w v1alpha1.Name) bool { return !slices.Contains(p.Spec.Interfaces, w) }) {
-			continue
-		}
-		if !allows(b.Image) {
+		containers := containersOf(f.Name, b, p)
+		if len(containers) > 0 && !allows(b.Image) {
 			return nil, fmt.Sprintf("spec.functions[%d] (%s): chains of this cluster may not run image %s", i, f.Name, b.Image)
 		}
-		out = append(out, of)
+		out = append(out, containers...)
 	}
 	return out, ""
+}
+
+// containersOf are those of a function: one, or one for each of its replicas. A program before may lack some of their wires, and has none of these.
+func containersOf(name v1alpha1.Name, b *v1alpha1.Blackbox, p *v1alpha1.ChainProgram) (out []v1alpha1.InstanceFunction) {
+	for _, w := range b.Ways() {
+		of := v1alpha1.InstanceFunction{Name: name, Inside: w.Inside, Outside: w.Outside, BlackboxContainer: *b.BlackboxContainer.DeepCopy()}
+		if len(b.Replicas) > 0 {
+			of.Name = w.Inside
+		}
+		if !slices.ContainsFunc(of.Wires(), func(w v1alpha1.Name) bool { return !slices.Contains(p.Spec.Interfaces, w) }) {
+			out = append(out, of)
+		}
+	}
+	return out
 }

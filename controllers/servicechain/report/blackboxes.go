@@ -38,6 +38,15 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 	to.PastRate += f.PastRate
 	to.LatencyMedianMicroseconds = max(to.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
 	to.LatencyP99Microseconds = max(to.LatencyP99Microseconds, f.LatencyP99Microseconds)
+	for _, r := range f.Replicas {
+		at := slices.IndexFunc(to.Replicas, func(o v1alpha1.ReplicaStatus) bool { return o.Name == r.Name })
+		if at < 0 {
+			to.Replicas = append(to.Replicas, r)
+			continue
+		}
+		to.Replicas[at].Ready = to.Replicas[at].Ready && r.Ready
+		to.Replicas[at].Flows += r.Flows
+	}
 	for _, c := range f.Contradictions {
 		if !slices.Contains(to.Contradictions, c) {
 			to.Contradictions = append(to.Contradictions, c)
@@ -50,6 +59,13 @@ func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
 	f.SentRate = steady(said.SentRate, f.SentRate)
 	f.ReturnedRate = steady(said.ReturnedRate, f.ReturnedRate)
 	f.PastRate = steady(said.PastRate, f.PastRate)
+	for i := range f.Replicas {
+		for _, r := range said.Replicas {
+			if r.Name == f.Replicas[i].Name {
+				f.Replicas[i].Flows = steady(r.Flows, f.Replicas[i].Flows)
+			}
+		}
+	}
 	f.LatencyMedianMicroseconds = within(2, said.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
 	f.LatencyP99Microseconds = within(2, said.LatencyP99Microseconds, f.LatencyP99Microseconds)
 }

@@ -13,7 +13,7 @@ import (
 var badness = map[string][]string{
 	v1alpha1.ConditionFunctionsRunning: {v1alpha1.ReasonContainersRunning, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonContainerFailed},
 	v1alpha1.ConditionFunctionsUp: {
-		v1alpha1.ReasonAnswering, v1alpha1.ReasonEngineDown, v1alpha1.ReasonFunctionBypassed, v1alpha1.ReasonFunctionDown,
+		v1alpha1.ReasonAnswering, v1alpha1.ReasonEngineDown, v1alpha1.ReasonReplicaDown, v1alpha1.ReasonFunctionBypassed, v1alpha1.ReasonFunctionDown,
 	},
 	v1alpha1.ConditionFunctionsAsDeclared: {
 		v1alpha1.ReasonAsDeclared, v1alpha1.ReasonNotChecked, v1alpha1.ReasonEngineDown, v1alpha1.ReasonContradicted,

@@ -72,6 +72,9 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 // pastOf is how many packets went past a function: as it had let enough of their flows through, or as it was down.
 func pastOf(s *controlpb.Stats, p *delivery.Program, function string) (n uint64) {
 	counters := []string{element.BypassCounter(function), element.PastCounter(function, "inside"), element.PastCounter(function, "outside")}
+	for _, r := range replicasOf(p.Program)[function] {
+		counters = append(counters, element.BypassCounter(r.table))
+	}
 	for i, c := range s.GetCounters() {
 		if i < len(p.GetCounters()) && slices.Contains(counters, p.GetCounters()[i]) {
 			n += c.GetPackets()
@@ -136,6 +139,7 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 		}
 	}
 	addHosts(functions, s.State.Program, s.Now.Stats)
+	addReplicas(functions, s.State.Program.Program, s.Now.Stats)
 	if s.Before != nil && seconds > 0 {
 		measure(functions, trafficOf(s.Before.Stats, s.State.Program), trafficOf(s.Now.Stats, s.State.Program), seconds)
 		if s.Before.Hash() != s.Now.Hash() { // another program's counters are others

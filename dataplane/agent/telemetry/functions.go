@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,11 +18,13 @@ import (
 // removes a condition that is about none.
 func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, status metav1.ConditionStatus, reason, message string)) {
 	var fates map[string]fate
+	var replicas map[string][]replica
 	var names map[string]string
 	hosts := false
 	if p := s.State.Program; p != nil {
 		fates = fatesOf(p.Program)
 		names, _ = functionsOf(p)
+		replicas = replicasOf(p.Program)
 		hosts = watchesHosts(p)
 	}
 	for _, c := range []struct {
@@ -30,7 +33,12 @@ func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, s
 		say   func(*controlpb.Stats) (status metav1.ConditionStatus, reason, message string)
 	}{
 		{v1alpha1.ConditionFunctionsUp, len(fates) > 0 || hosts, func(n *controlpb.Stats) (metav1.ConditionStatus, string, string) {
-			return answers(n, fates)
+			return answers(n, func(w *controlpb.WireStats) fate {
+				if standIn(replicas[names[w.GetBack()]], n.GetWires()) {
+					return fate{v1alpha1.ReasonReplicaDown, []string{"its flows go to another replica"}}
+				}
+				return fates[w.GetBack()]
+			})
 		}},
 		{v1alpha1.ConditionFunctionsAsDeclared, len(names) > 0, func(n *controlpb.Stats) (metav1.ConditionStatus, string, string) {
 			return contradictions(n.GetWires(), names)
@@ -49,7 +57,10 @@ func (s *Seen) functions(conditions *[]metav1.Condition, set func(kind string, s
 	}
 }
 
-func answers(n *controlpb.Stats, fates map[string]fate) (status metav1.ConditionStatus, reason, message string) {
+// badness is the order of reasons of FunctionsUp.
+var badness = []string{v1alpha1.ReasonAnswering, v1alpha1.ReasonReplicaDown, v1alpha1.ReasonFunctionBypassed, v1alpha1.ReasonFunctionDown}
+
+func answers(n *controlpb.Stats, fateOf func(*controlpb.WireStats) fate) (status metav1.ConditionStatus, reason, message string) {
 	var up []string
 	status, reason = metav1.ConditionTrue, v1alpha1.ReasonAnswering
 	there, down := hostsThere(n.GetHosts())
@@ -65,10 +76,10 @@ func answers(n *controlpb.Stats, fates map[string]fate) (status metav1.Condition
 			up = append(up, way)
 			continue
 		}
-		f := fates[w.GetBack()]
+		f := fateOf(w)
 		down = append(down, way+" does not answer probes: "+strings.Join(f.says, ", "))
-		if status = metav1.ConditionFalse; f.drops || reason == v1alpha1.ReasonAnswering {
-			reason = map[bool]string{true: v1alpha1.ReasonFunctionDown, false: v1alpha1.ReasonFunctionBypassed}[f.drops]
+		if status = metav1.ConditionFalse; slices.Index(badness, f.reason) > slices.Index(badness, reason) {
+			reason = f.reason
 		}
 	}
 	if len(up) > 0 {
@@ -80,10 +91,10 @@ func answers(n *controlpb.Stats, fates map[string]fate) (status metav1.Condition
 	return status, reason, strings.Join(down, "; ")
 }
 
-// fate is what becomes of packets that should come back by an interface.
+// fate is what becomes of packets that should come back by an interface, with the reason of the condition.
 type fate struct {
-	drops bool
-	says  []string
+	reason string
+	says   []string
 }
 
 // fatesOf are those of a program's functions that get probes, by the interface by which these come back.
@@ -96,9 +107,9 @@ func fatesOf(p *program.Program) map[string]fate {
 		var says string
 		switch d := s.GetDown().(type) {
 		case *programpb.Stop_Drop:
-			f.drops, says = true, "packets are dropped as "+p.GetReasons()[d.Drop]
+			f.reason, says = v1alpha1.ReasonFunctionDown, "packets are dropped as "+p.GetReasons()[d.Drop]
 		case *programpb.Stop_Bypass:
-			says = "packets pass it by, counted by " + p.GetCounters()[d.Bypass]
+			f.reason, says = cmp.Or(f.reason, v1alpha1.ReasonFunctionBypassed), "packets pass it by, counted by "+p.GetCounters()[d.Bypass]
 		default:
 			return
 		}

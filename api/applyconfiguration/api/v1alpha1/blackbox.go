@@ -21,7 +21,7 @@ type BlackboxApplyConfiguration struct {
 	// goes on to either side, by its destination.
 	Attachment *apiv1alpha1.BlackboxAttachment `json:"attachment,omitempty"`
 	// Inside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `inside`, or
-	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network.
+	// copies of them, leave for the function. Of a Service it is the only one, with an address in its network. Required, unless there are replicas.
 	Inside *apiv1alpha1.Name `json:"inside,omitempty"`
 	// Outside is the interface of the chain (wire: true, or with a gateway if the function is Routed) by which packets that come in at port `outside`, or
 	// copies of them, leave for the function. A Tap without it gets copies of both directions by the other interface.
@@ -36,7 +36,13 @@ type BlackboxApplyConfiguration struct {
 	// packets leave for it, whatever becomes of them.
 	WhenDown *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`
 	// Bypass has flows go past the function once it has let enough of their packets through. Not for a function that writes header fields.
-	Bypass                              *BlackboxBypassApplyConfiguration `json:"bypass,omitempty"`
+	Bypass *BlackboxBypassApplyConfiguration `json:"bypass,omitempty"`
+	// Replicas are several of the function, in place of inside and outside. A flow is one replica's, in both directions, as long as it lives. New flows are
+	// spread by their hosts' addresses over the replicas that are up and not draining; flows of a replica that is down go on at another one. With an
+	// image, each replica is a container of its own, with the name of its wire inside.
+	Replicas []BlackboxReplicaApplyConfiguration `json:"replicas,omitempty"`
+	// Affinity is for how long flows stay with their replicas, and how many there are.
+	Affinity                            *BlackboxAffinityApplyConfiguration `json:"affinity,omitempty"`
 	BlackboxContainerApplyConfiguration `json:""`
 }
 
@@ -99,6 +105,27 @@ func (b *BlackboxApplyConfiguration) WithWhenDown(value apiv1alpha1.BlackboxWhen
 // If called multiple times, the Bypass field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithBypass(value *BlackboxBypassApplyConfiguration) *BlackboxApplyConfiguration {
 	b.Bypass = value
+	return b
+}
+
+// WithReplicas adds the given value to the Replicas field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Replicas field.
+func (b *BlackboxApplyConfiguration) WithReplicas(values ...*BlackboxReplicaApplyConfiguration) *BlackboxApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithReplicas")
+		}
+		b.Replicas = append(b.Replicas, *values[i])
+	}
+	return b
+}
+
+// WithAffinity sets the Affinity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Affinity field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithAffinity(value *BlackboxAffinityApplyConfiguration) *BlackboxApplyConfiguration {
+	b.Affinity = value
 	return b
 }
 

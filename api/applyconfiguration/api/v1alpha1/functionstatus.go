@@ -13,7 +13,7 @@ import (
 type FunctionStatusApplyConfiguration struct {
 	// Name of the function.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
-	// Ready: it answers probes, if it gets some, or ARP, if it is a host that is watched, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
+	// Ready: it, or one of its replicas, answers probes, if it gets some, or ARP, if it is a host that is watched, and was not contradicted within the last minute. A Tap gets none, so it is always ready: the condition
 	// FunctionsRunning says whether its container runs.
 	Ready *bool `json:"ready,omitempty"`
 	// SentRate is the number of packets per second that leave for it: of a Tap, copies; of a host (attachment Routed or Service), all packets that leave by
@@ -32,6 +32,8 @@ type FunctionStatusApplyConfiguration struct {
 	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
 	// what no function may change, Protocol and TTLRaised; and Dropped, Resized and Originated.
 	Contradictions []string `json:"contradictions,omitempty"`
+	// Replicas are those of the function, if it has some.
+	Replicas []ReplicaStatusApplyConfiguration `json:"replicas,omitempty"`
 }
 
 // FunctionStatusApplyConfiguration constructs a declarative configuration of the FunctionStatus type for use with
@@ -102,6 +104,19 @@ func (b *FunctionStatusApplyConfiguration) WithLatencyP99Microseconds(value int6
 func (b *FunctionStatusApplyConfiguration) WithContradictions(values ...string) *FunctionStatusApplyConfiguration {
 	for i := range values {
 		b.Contradictions = append(b.Contradictions, values[i])
+	}
+	return b
+}
+
+// WithReplicas adds the given value to the Replicas field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Replicas field.
+func (b *FunctionStatusApplyConfiguration) WithReplicas(values ...*ReplicaStatusApplyConfiguration) *FunctionStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithReplicas")
+		}
+		b.Replicas = append(b.Replicas, *values[i])
 	}
 	return b
 }

@@ -11,7 +11,7 @@ import (
 //
 // InstanceFunction is a blackbox that runs as a container of the pod.
 type InstanceFunctionApplyConfiguration struct {
-	// Name of the chain's function, which the container has, too.
+	// Name of the container: that of the chain's function, or of a replica's wire inside.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
 	// Inside and Outside are its wires, interfaces of the instance. The container's network devices have their names. A function that gets copies may have
 	// one for both directions.

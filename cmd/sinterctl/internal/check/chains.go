@@ -98,6 +98,7 @@ var remedies = map[string]string{
 	v1alpha1.ReasonAgentNotReady:    "read kubectl logs <pod> -c agent; packets are forwarded meanwhile, and changes wait",
 	v1alpha1.ReasonClockSkew:        "set the node's clock and keep it right: timedatectl set-ntp true, or chrony (chronyc tracking)",
 	v1alpha1.ReasonContainerFailed:  "do what the message says; all of the log: kubectl logs <pod> -c engine --previous",
+	v1alpha1.ReasonReplicaDown:      "start the replica, as flows of it go to the others meanwhile: docs/blackbox.md#several-that-share-the-load-replicas",
 	v1alpha1.ReasonFunctionDown:     "start the blackbox (if it has an image, FunctionsRunning says why its container does not run), or see why frames of EtherType 0x88B6 do not pass it, or why its address does not answer ARP: docs/blackbox.md#when-the-function-is-down",
 	v1alpha1.ReasonRolledBack:       "change the spec, or delete the ChainProgram to try it again",
 	"TooFewHugepages":               "set vm.nr_hugepages higher on a node and restart its kubelet, or lower spec.resources.hugepages",

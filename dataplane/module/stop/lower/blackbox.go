@@ -2,6 +2,7 @@
 package lower
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -45,7 +46,12 @@ func init() {
 // blackbox is a function through which packets go.
 type blackbox struct {
 	lower.TwoSided
-	spec  *v1alpha1.Blackbox
+	spec *v1alpha1.Blackbox
+	ways []way // one, or one for each replica
+}
+
+// way is a stop with its wires.
+type way struct {
 	wires [element.StopSides]*lower.Wire // nil: it was not found
 	node  int
 }
@@ -71,14 +77,34 @@ func (k *blackbox) Traits() lower.Traits {
 	return lower.Traits{Transparent: !addresses, Unforeseen: addresses, SetsTags: writes(v1alpha1.FieldVLAN)}
 }
 
-// Lower makes "ips", which both directions share. Its wires come when it is known where packets go behind it.
+// Lower makes "ips", which both directions share, or "ips/<wire inside>" for each replica. Their wires come when it is known where packets go behind
+// them.
 func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
-	k.wires = [element.StopSides]*lower.Wire{b.ClaimWire(f, "inside", k.spec.Inside), b.ClaimWire(f, "outside", k.spec.Outside)}
-	checkContainer(b, f, k.spec, k.wires[:]...)
 	if k.spec.Image != "" && k.spec.WhenDown == "" { // an API server with the CRDs of another release may take it
 		b.Fail(f.Object, f.Path+".whenDown", "", "image needs it: say what becomes of packets while the container is down, Open or Closed")
 	}
-	e := element.Stop{Interfaces: [element.StopSides]string{string(k.spec.Inside), string(k.spec.Outside)}}
+	e := k.behavior(b, f)
+	past, replicas := k.bypass(b, f), k.replicas(b, f)
+	for i, r := range k.spec.Ways() {
+		name, field := f.Name, ""
+		if replicas != nil {
+			name, field = replicas[i].Flows.Table, fmt.Sprintf("replicas[%d].", i)
+		}
+		w := way{wires: [element.StopSides]*lower.Wire{b.ClaimWire(f, field+"inside", r.Inside), b.ClaimWire(f, field+"outside", r.Outside)}}
+		e.Interfaces = [element.StopSides]string{string(r.Inside), string(r.Outside)}
+		w.node = b.Add(f.Name, name, e)
+		k.ways = append(k.ways, w)
+	}
+	checkContainer(b, f, k.spec, k.wires()...)
+	for side, name := range lower.TwoSides {
+		if b.Reached(f.Port(name)) {
+			f.Entry[name] = k.enter(b, f, side, past, replicas)
+		}
+	}
+}
+
+// behavior is what the function says of itself.
+func (k *blackbox) behavior(b *lower.Builder, f *lower.Function) (e element.Stop) {
 	for _, w := range k.spec.Behavior.Writes {
 		e.Changes = append(e.Changes, fields[w])
 	}
@@ -88,19 +114,30 @@ func (k *blackbox) Lower(b *lower.Builder, f *lower.Function) {
 	if e.WhenDown == element.StopOpen && len(e.Changes) > 0 {
 		b.Fail(f.Object, f.Path+".whenDown", string(k.spec.WhenDown), "what behavior.writes names would be missing in packets that pass it by; set Closed, or leave behavior.writes out")
 	}
-	past := k.bypass(b, f)
-	k.node = b.Add(f.Name, f.Name, e)
-	for side, name := range lower.TwoSides {
-		if !b.Reached(f.Port(name)) {
-			continue
-		}
-		f.Entry[name] = lower.Edge{To: k.node, Port: side}
-		if past == nil {
-			b.Exit(k.node, 1-side, f, lower.Opposite(name))
-			continue
-		}
-		f.Entry[name] = past.around(b, f, k.node, side)
+	return e
+}
+
+// enter has packets that come in by a side go through the function, and out by its other port. It is where they come in.
+func (k *blackbox) enter(b *lower.Builder, f *lower.Function, side int, past *passing, replicas []element.Replica) lower.Edge {
+	in := lower.Edge{To: k.ways[0].node, Port: side}
+	if replicas != nil {
+		in = k.assign(b, f, side, replicas)
 	}
+	if past != nil {
+		return past.around(b, f, in, k.ways, side)
+	}
+	for _, w := range k.ways {
+		b.Exit(w.node, 1-side, f, lower.Opposite(lower.TwoSides[side]))
+	}
+	return in
+}
+
+// wires are those of all ways.
+func (k *blackbox) wires() (all []*lower.Wire) {
+	for _, w := range k.ways {
+		all = append(all, w.wires[:]...)
+	}
+	return all
 }
 
 // never are the things that a function says it does not do.
@@ -115,14 +152,16 @@ func never(b *v1alpha1.BlackboxBehavior) (n element.Never) {
 
 // addWires: a side at which no packet of the chain comes in has a wire all the same, by which the function may send packets: they are dropped.
 func (k *blackbox) addWires(b *lower.Builder, f *lower.Function) {
-	if slices.Contains(k.wires[:], nil) {
+	if slices.Contains(k.wires(), nil) {
 		return
 	}
 	unlinked := b.AddOnce(f, f.Name+"/unlinked")
-	for out, e := range b.Nodes()[k.node].Out {
-		if e.To < 0 {
-			b.Wire(k.node, out, unlinked())
+	for _, w := range k.ways {
+		for out, e := range b.Nodes()[w.node].Out {
+			if e.To < 0 {
+				b.Wire(w.node, out, unlinked())
+			}
 		}
+		b.AddWires(w.node, w.wires)
 	}
-	b.AddWires(k.node, k.wires)
 }

@@ -30,7 +30,7 @@ func isRefused(t *testing.T, chain, want string) {
 func TestWhatIsWrongWithABlackbox(t *testing.T) {
 	const at = "spec.functions[0].blackbox."
 	for name, k := range map[string]struct{ interfaces, spec, path, want string }{
-		"no side":                 {wires, "outside: b", through, at + "inside: "},
+		"no side":                 {wires, "outside: b", through, "spec.functions[0].blackbox: inside is required: the interface (wire: true) of the function's side towards port inside"},
 		"an unknown attachment":   {wires, "attachment: Mirror, inside: a, outside: b", through, at + `attachment: "Mirror": must be one of Wire, Tap, Routed, Service`},
 		"an unknown fate":         {wires, "inside: a, outside: b, whenDown: Bypass", through, at + `whenDown: "Bypass": must be one of Open, Closed`},
 		"open, and it writes":     {wires, "inside: a, outside: b, whenDown: Open, behavior: {writes: [TTL]}", through, "whenDown: Open needs a function that writes nothing"},

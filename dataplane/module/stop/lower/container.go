@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,8 +24,14 @@ func checkContainer(b *lower.Builder, f *lower.Function, spec *v1alpha1.Blackbox
 	if spec.Image == "" {
 		return
 	}
-	if others := []string{v1alpha1.ContainerEngine, v1alpha1.ContainerAgent, v1alpha1.ContainerWires}; slices.Contains(others, f.Name) {
+	others := []string{v1alpha1.ContainerEngine, v1alpha1.ContainerAgent, v1alpha1.ContainerWires}
+	if slices.Contains(others, f.Name) {
 		b.Fail(b.Object, f.Declared+".name", f.Name, "the pod has another container of this name; give a function with an image another one")
+	}
+	for i, r := range spec.Replicas { // whose containers have the names of their wires
+		if slices.Contains(others, string(r.Inside)) {
+			b.Fail(f.Object, fmt.Sprintf("%s.replicas[%d].inside", f.Path, i), string(r.Inside), "the pod has another container of this name; give the wire another one")
+		}
 	}
 	checkResources(b, f, &spec.Resources)
 	for _, w := range wires {

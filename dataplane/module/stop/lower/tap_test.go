@@ -60,7 +60,7 @@ func TestATapInOneDirectionCopiesNothingOfTheOther(t *testing.T) {
 func TestWhatIsWrongWithATap(t *testing.T) {
 	const at = "spec.functions[0].blackbox"
 	for name, k := range map[string]struct{ interfaces, spec, want string }{
-		"no wire":                           {wire, "attachment: Tap", at + ".inside: "},
+		"no wire":                           {wire, "attachment: Tap", at + ": inside is required"},
 		"it cannot be down":                 {wire, "attachment: Tap, inside: a, whenDown: Closed", "whenDown, behavior and bypass are not for attachment: Tap"},
 		"it does nothing to packets":        {wire, "attachment: Tap, inside: a, behavior: {writes: [TTL]}", "whenDown, behavior and bypass are not for attachment: Tap"},
 		"an unknown wire":                   {wire, "attachment: Tap, inside: aa", at + `.inside: "aa": no interface of the chain with wire: true has this name; did you mean "a"?`},

@@ -1,0 +1,70 @@
+package telemetry
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// replicating is testSeen of a program with a closed function of two replicas, of whose ways some are down.
+func replicating(t *testing.T, down ...string) *Seen {
+	t.Helper()
+	s := testSeen(t)
+	p := s.State.Program
+	first, table := uint32(len(p.Interfaces)), uint32(len(p.Tables))
+	reason := &programpb.Stop_Drop{Drop: uint32(len(p.Reasons))}
+	p.Reasons = append(slices.Clone(p.Reasons), "ips/down")
+	assign, class := &programpb.Assign{}, &programpb.Class{}
+	s.Now.Stats.Wires, s.Now.Stats.Hosts = nil, nil
+	for i, name := range []string{"a", "b"} {
+		in, out := first+uint32(2*i), first+uint32(2*i)+1
+		for _, wire := range []string{name + "-in", name + "-out"} {
+			p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: wire, Wire: true, Function: "ips"})
+		}
+		p.Tables = append(slices.Clone(p.Tables), &programpb.StateTable{Name: "ips/" + name + "-in", Assignment: &programpb.Assignment{}})
+		s.Now.Stats.Tables = append(slices.Clone(s.Now.Stats.Tables), &programpb.TableStats{Name: "ips/" + name + "-in", Sessions: uint64(10 + i)})
+		assign.Replicas = append(assign.Replicas, &programpb.Replica{Table: table + uint32(i), Inside: in, Outside: out})
+		for _, stop := range []*programpb.Stop{{Out: in, Back: out, Down: reason}, {Out: out, Back: in, Down: reason}} {
+			class.Legs = append(class.Legs, &programpb.Leg{Outcome: &programpb.Leg_Stop{Stop: stop}})
+			back := p.Interfaces[stop.GetBack()].GetName()
+			s.Now.Stats.Wires = append(s.Now.Stats.Wires, &controlpb.WireStats{
+				Out: p.Interfaces[stop.GetOut()].GetName(), Back: back, Watched: true, Down: slices.Contains(down, back),
+			})
+		}
+	}
+	class.Legs = append(class.Legs, &programpb.Leg{Outcome: &programpb.Leg_Assign{Assign: assign}})
+	p.Segments[0].Classes = append(p.Segments[0].Classes, class)
+	return s
+}
+
+func TestAFunctionIsThereAsLongAsAReplicaIs(t *testing.T) {
+	const moved, dropped = " does not answer probes: its flows go to another replica", " does not answer probes: packets are dropped as ips/down"
+	for name, c := range map[string]struct {
+		down   []string
+		reason string
+		says   string
+		ready  [3]bool // the function, and its replicas
+	}{
+		"all are up":                  {nil, v1alpha1.ReasonAnswering, "a-in to a-out, a-out to a-in, b-in to b-out, b-out to b-in: probes come back", [3]bool{true, true, true}},
+		"one is down in a direction":  {[]string{"a-out"}, v1alpha1.ReasonReplicaDown, "a-in to a-out" + moved + "; a-out to a-in, b-in to b-out, b-out to b-in: probes come back", [3]bool{true, false, true}},
+		"each is down in a direction": {[]string{"a-out", "b-in"}, v1alpha1.ReasonFunctionDown, "a-in to a-out" + dropped + "; b-out to b-in" + dropped + "; a-out to a-in, b-in to b-out: probes come back", [3]bool{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := replicating(t, c.down...).Status(nil)
+			got := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFunctionsUp)
+			if got == nil || got.Reason != c.reason || got.Message != c.says || (got.Status == metav1.ConditionTrue) != (c.down == nil) {
+				t.Errorf("got %v\nwant %s: %q", got, c.reason, c.says)
+			}
+			want := []v1alpha1.ReplicaStatus{{Name: "a-in", Ready: c.ready[1], Flows: 10}, {Name: "b-in", Ready: c.ready[2], Flows: 11}}
+			if f := status.Functions; len(f) != 1 || f[0].Ready != c.ready[0] || !slices.Equal(f[0].Replicas, want) {
+				t.Errorf("the status has %+v, want ready: %t and %+v", f, c.ready[0], want)
+			}
+		})
+	}
+}
