@@ -43,6 +43,15 @@ func passing(name string) v1alpha1.Function {
 	return f
 }
 
+// replicas are two that share the flows.
+func replicas(name string) v1alpha1.Function {
+	b := &v1alpha1.Blackbox{Attachment: v1alpha1.BlackboxWire, WhenDown: v1alpha1.BlackboxClosed}
+	for _, one := range []string{name + "1", name + "2"} {
+		b.Replicas = append(b.Replicas, v1alpha1.BlackboxReplica{Inside: v1alpha1.Name(one + "-in"), Outside: v1alpha1.Name(one + "-out")})
+	}
+	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Blackbox: b}}
+}
+
 // tap is one that gets a copy of each packet, of both directions by one wire.
 func tap(name string) v1alpha1.Function {
 	b := &v1alpha1.Blackbox{Attachment: v1alpha1.BlackboxTap, Inside: v1alpha1.Name(name + "-copies")}
@@ -56,16 +65,18 @@ func wires(fns functions) []v1alpha1.Interface {
 		if f.Blackbox == nil {
 			continue
 		}
-		out = append(out, v1alpha1.Interface{Name: f.Blackbox.Inside, Wire: true})
-		if f.Blackbox.Outside != "" {
-			out = append(out, v1alpha1.Interface{Name: f.Blackbox.Outside, Wire: true})
+		for _, w := range f.Blackbox.Ways() {
+			out = append(out, v1alpha1.Interface{Name: w.Inside, Wire: true})
+			if w.Outside != "" {
+				out = append(out, v1alpha1.Interface{Name: w.Outside, Wire: true})
+			}
 		}
 	}
 	return out
 }
 
 // wireRows are chains with state and without, of few flows and of many, with one next hop before the wire and with many, with wires in a row, and
-// with functions that are down, or that flows go past, or that get copies.
+// with functions that are down, or that flows go past, or that share flows, or that get copies.
 func wireRows(data string) []wireRow {
 	const set = "acl1_713"
 	fw, ips := firewall("fw", rulesFile(data, set)), blackbox("ips")
@@ -82,6 +93,8 @@ func wireRows(data string) []wireRow {
 		{"acl1-713-down-router-64k", functions{fw, silent("ips"), router("rt")}, accepted(data, set, 64_000)},
 		{"firewall-past-napt-10k", functions{statefulFirewall("fw"), passing("ips"), nat(10_000)}, mixed(10_000, frameSize)},
 		{"acl1-713-past-router-64k", functions{fw, passing("ips"), router("rt")}, accepted(data, set, 64_000)},
+		{"firewall-replicas-napt-10k", functions{statefulFirewall("fw"), replicas("ips"), nat(10_000)}, mixed(10_000, frameSize)},
+		{"acl1-713-replicas-router-64k", functions{fw, replicas("ips"), router("rt")}, accepted(data, set, 64_000)},
 		{"firewall-tap-napt-10k", functions{statefulFirewall("fw"), tap("ids"), nat(10_000)}, mixed(10_000, frameSize)},
 		{"napt-tap-10k", functions{nat(10_000), tap("ids")}, mixed(10_000, frameSize)},
 		{"acl1-713-tap-router-64k", functions{fw, tap("ids"), router("rt")}, accepted(data, set, 64_000)},
@@ -154,6 +167,7 @@ and to go on where the chain was left. What a device and the function cost comes
 - *acl1-713-ips-router*: without state, a firewall of 713 rules before it, a router behind it; *ips-dpi*: two functions in a row.
 - *router-16-hops-ips*: a router of 3,000 routes before it, whose 16 next hops are noted in the frame.
 - *down*: the function is down, and ` + "`whenDown: Open`" + ` leads packets past it. Each wire is what that costs.
+- *replicas*: two functions share the flows. Each wire is what a packet spends on the one that it goes to.
 - *tap*: the function gets copies, and each wire is what a copy costs.
 - *past*: flows go past the function after their first packet, and all have had it. Each wire is what it costs to know that of a flow.
 

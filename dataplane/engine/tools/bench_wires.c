@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions on a program's wires: each gives every frame back as it is, at once, or is down. One that
- * gets copies keeps them. */
+/* The functions on a program's wires: each gives every frame back as it is, at once; those that are open are
+ * down. One that gets copies keeps them. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int wires_find(struct mailbox *mailbox, struct sn_error *err)
 	mailbox->functions = sn_wires_create();
 	if (mailbox->functions == NULL)
 		return sn_fail(err, "no memory for the functions on wires");
-	mailbox->silent = program->probed != 0;
+	mailbox->silent = program->bypassed != 0;
 	if (mailbox->silent)
 		take_down(mailbox->functions, program->n_interfaces);
 	return 0;

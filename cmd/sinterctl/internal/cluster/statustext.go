@@ -89,6 +89,13 @@ func writeFunctions(t io.Writer, functions []Function) {
 		fmt.Fprintf(t, "  %s\t%t\t%d\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, f.SentRate, f.ReturnedRate, f.PastRate, latency(f.LatencyMedianMicroseconds),
 			latency(f.LatencyP99Microseconds), cmp.Or(strings.Join(f.Contradictions, ", "), "none"))
 	}
+	head := "  REPLICA\tREADY\tFLOWS\n"
+	for i := range functions {
+		for _, r := range functions[i].Replicas {
+			fmt.Fprintf(t, "%s  %s/%s\t%t\t%d\n", head, functions[i].Name, r.Name, r.Ready, r.Flows)
+			head = ""
+		}
+	}
 }
 
 // unseen says that a status is not about the newest spec.

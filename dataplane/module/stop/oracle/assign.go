@@ -114,11 +114,14 @@ func (a *assigned) Pass(r *pass.Run, _ *graph.Node, p *pass.Packet, _ int) (int,
 		return 0, false
 	}
 	e := a.find(f, a.outside, r.Now)
-	if e == nil {
-		if a.full(r.Now) {
-			r.Note("there is no room for its flow")
-			return 0, false
-		}
+	switch {
+	case e != nil:
+		r.Note("the flow is its own")
+	case a.full(r.Now):
+		r.Note("there is no room for its flow")
+		return 0, false
+	default:
+		r.Note("the flow is its own from here on")
 		e = a.beginAt(r, f, a.outside, p)
 	}
 	e.use(r, a.outside, p.IP)
