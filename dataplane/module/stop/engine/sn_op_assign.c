@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* assign: the packet goes on to the replica that has its flow, or to one that is chosen. */
 
+#include <inttypes.h>
+
 #include "sn_assignment.h"
 #include "sn_continuation.h"
 #include "sn_dispatch.h"
@@ -46,8 +48,10 @@ static int check_keys(struct sn_builder *b, const struct assign *a)
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (a->replicas[i].key == a->replicas[j].key)
-				return sn_build_fail(
-					b, "assign.replicas.key is that of another one, want one of its own");
+				return sn_build_fail(b,
+						     "assign.replicas.key is %#" PRIx64
+						     ", which another one has, want a key of its own",
+						     a->replicas[i].key);
 	return 0;
 }
 

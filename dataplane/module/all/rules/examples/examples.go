@@ -16,4 +16,4 @@ import (
 
 // Programs are the examples of all modules.
 var Programs = slices.Concat(inspect.Programs, limiter.Programs, balancer.Programs, firewall.Programs, napt.Programs, monitor.Programs, connlimit.Programs,
-	stop.Programs, stop.Bypasses)
+	stop.Programs, stop.Bypasses, stop.Assigns)
