@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxFlows is how many a table has; the engine has the same limit (../engine/sn_flow_rules.h).
+// maxFlows is how many a table has; the engine has the same limit (../engine/sn_outside_flows.c).
 const maxFlows = 1 << 24
 
 // timed is what tables of flows have in common: when these end.
