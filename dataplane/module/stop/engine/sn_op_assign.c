@@ -43,15 +43,26 @@ static int decode_replica(struct sn_builder *b, struct replica *to, const Sinter
 	return 0;
 }
 
-static int check_keys(struct sn_builder *b, const struct assign *a)
+static int check_pair(struct sn_builder *b, const struct replica *r, const struct replica *other)
+{
+	if (r->key == other->key)
+		return sn_build_fail(b,
+				     "assign.replicas.key is %#" PRIx64
+				     ", which another one has, want a key of its own",
+				     r->key);
+	if (r->table == other->table)
+		return sn_build_fail(
+			b, "assign.replicas.table is %u, which another one has, want a table of its own",
+			r->table);
+	return 0;
+}
+
+static int check_pairs(struct sn_builder *b, const struct assign *a)
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (a->replicas[i].key == a->replicas[j].key)
-				return sn_build_fail(b,
-						     "assign.replicas.key is %#" PRIx64
-						     ", which another one has, want a key of its own",
-						     a->replicas[i].key);
+			if (check_pair(b, &a->replicas[i], &a->replicas[j]))
+				return -EINVAL;
 	return 0;
 }
 
@@ -72,7 +83,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 			return -EINVAL;
 		group.wires[a->n] = a->replicas[a->n].wires;
 	}
-	return check_keys(b, a) ? -EINVAL : sn_build_replicas(b, &group);
+	return check_pairs(b, a) ? -EINVAL : sn_build_replicas(b, &group);
 }
 
 /* ---- chosen ---- */

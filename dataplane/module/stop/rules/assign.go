@@ -61,13 +61,16 @@ func assign(p *programpb.Program, at string, a *programpb.Assign) error {
 	if n := len(a.GetReplicas()); n < 1 || n > maxReplicas {
 		return fmt.Errorf("%s: assign has %d replicas, want 1..%d", at, n, maxReplicas)
 	}
-	keys := map[uint64]bool{}
+	keys, tables := map[uint64]bool{}, map[uint32]bool{}
 	return rule.Each(a.GetReplicas(), func(i int, r *programpb.Replica) error {
 		field := func(name string) string { return fmt.Sprintf("assign.replicas[%d].%s", i, name) }
 		if keys[r.GetKey()] {
 			return fmt.Errorf("%s: %s is %#x, which another one has, want a key of its own", at, field("key"), r.GetKey())
 		}
-		keys[r.GetKey()] = true
+		if tables[r.GetTable()] {
+			return fmt.Errorf("%s: %s is %d, which another one has, want a table of its own", at, field("table"), r.GetTable())
+		}
+		keys[r.GetKey()], tables[r.GetTable()] = true, true
 		return rule.First(
 			assignment.Index(p, at, field("table"), r.GetTable()),
 			rule.Index(at, field("segment"), r.GetSegment(), len(p.GetSegments())),

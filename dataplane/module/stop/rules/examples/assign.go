@@ -71,6 +71,7 @@ var Assigns = []ruletest.Example{
 	ruletest.Accepted("assign-most", ended(func(t *programpb.StateTable) { t.MaxSessions = most })),
 	ruletest.Refused("assign-0", shares(0, same), "assign has 0 replicas, want 1..8"),
 	ruletest.Refused("assign-9", shares(9, same), "assign has 9 replicas, want 1..8"),
+	ruletest.Refused("assign-table-of-another", second(func(r *programpb.Replica) { r.Table = 1 }), "table is 1, which another one has, want a table of its own"),
 	ruletest.Refused("assign-key", second(func(r *programpb.Replica) { r.Key = 1 << 60 }),
 		"key is 0x1000000000000000, which another one has, want a key of its own"),
 	ruletest.Refused("assign-key-of-the-first", shares(8, func(r replicas) { r.assign.Replicas[7].Key, r.assign.Replicas[0].Key = 1<<63+1, 1<<63+1 }),
