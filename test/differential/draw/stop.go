@@ -67,7 +67,7 @@ func (d *Drawer) replicas(name string, s element.Stop) (left, right Side) {
 	var sides [element.StopSides]Side
 	for from, way := range []string{"forth", "back"} {
 		before := d.Add(name, "assign-"+way, element.Assign{Replicas: all, FromOutside: from == element.StopOutside})
-		behind := d.Add(name, "behind-"+way, element.Counter{})
+		behind := d.Add(name, Shared+"-"+way, element.Counter{})
 		for i, r := range all {
 			assigned := d.Add(name, r.Flows.Table+"-"+way, element.Assigned{Flows: r.Flows, FromOutside: from == element.StopOutside})
 			d.Wire(before, i, assigned)
@@ -97,6 +97,9 @@ func (d *Drawer) bypass(name string, stop int) (left, right Side) {
 	}
 	return sides[element.StopInside], sides[element.StopOutside]
 }
+
+// Shared begins the names of the counters of packets that passed one of several replicas.
+const Shared = "shared"
 
 // AfterPackets begins the names of the counters of packets that go past a stop, as it has let enough of their flows through.
 const AfterPackets = "after-packets"
