@@ -283,4 +283,8 @@ type BlackboxBehavior struct {
 	// Originates false says that the function sends no packets of its own, and none twice. Absent: it may.
 	// +optional
 	Originates *bool `json:"originates,omitempty"`
+
+	// Reorders false says that the function gives the packets of a flow back in the order in which it got them. Absent: it may let some overtake others.
+	// +optional
+	Reorders *bool `json:"reorders,omitempty"`
 }

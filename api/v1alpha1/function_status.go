@@ -40,10 +40,10 @@ type FunctionStatus struct {
 	LatencyP99Microseconds int64 `json:"latencyP99Microseconds,omitempty"`
 
 	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
-	// what no function may change, Protocol and TTLRaised; and Dropped, Resized and Originated.
+	// what no function may change, Protocol and TTLRaised; and Dropped, Resized, Originated and Reordered.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=12
+	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=32
 	Contradictions []string `json:"contradictions,omitempty"`
 

@@ -36,11 +36,12 @@ const (
 	NeverDrops Never = 1 << iota
 	NeverResizes
 	NeverOriginates // nor sends some twice
+	NeverReorders   // those of a flow
 )
 
 func (n Never) String() string {
 	var names []string
-	for i, name := range []string{"drops", "resizes", "originates"} {
+	for i, name := range []string{"drops", "resizes", "originates", "reorders"} {
 		if n>>i&1 != 0 {
 			names = append(names, name)
 		}

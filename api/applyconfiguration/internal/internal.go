@@ -147,6 +147,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: originates
       type:
         scalar: boolean
+    - name: reorders
+      type:
+        scalar: boolean
     - name: resizes
       type:
         scalar: boolean

@@ -47,6 +47,8 @@ func contradiction(what string) string {
 		return "changes the length of packets, though its behavior.resizes is false"
 	case "Originated":
 		return "sends packets of its own, though its behavior.originates is false"
+	case "Reordered":
+		return "gives packets of a flow back in another order, though its behavior.reorders is false"
 	}
 	return "changes " + what + ", which its behavior.writes does not have"
 }

@@ -53,14 +53,15 @@ func TestTheConditionNamesWhatFunctionsChangeAgainstTheirDeclaration(t *testing.
 			"ips-inside to ips-outside: ips changes SourcePort, which its behavior.writes does not have; " +
 				"ips-inside to ips-outside: ips raises the TTL, which no function may",
 		},
-		"drops, lengths and packets of its own": {
+		"drops, lengths, order and packets of its own": {
 			[]*controlpb.WireStats{way(9,
 				&controlpb.Contradiction{What: "Dropped", Packets: 3, Lately: true}, &controlpb.Contradiction{What: "Resized", Packets: 3, Lately: true},
-				&controlpb.Contradiction{What: "Originated", Packets: 3, Lately: true})},
+				&controlpb.Contradiction{What: "Originated", Packets: 3, Lately: true}, &controlpb.Contradiction{What: "Reordered", Packets: 3, Lately: true})},
 			metav1.ConditionFalse, v1alpha1.ReasonContradicted,
 			"ips-inside to ips-outside: ips drops packets, though its behavior.drops is false; " +
 				"ips-inside to ips-outside: ips changes the length of packets, though its behavior.resizes is false; " +
-				"ips-inside to ips-outside: ips sends packets of its own, though its behavior.originates is false",
+				"ips-inside to ips-outside: ips sends packets of its own, though its behavior.originates is false; " +
+				"ips-inside to ips-outside: ips gives packets of a flow back in another order, though its behavior.reorders is false",
 		},
 		"another protocol": {
 			[]*controlpb.WireStats{way(9, &controlpb.Contradiction{What: "Protocol", Packets: 3, Lately: true})},

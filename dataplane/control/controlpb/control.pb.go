@@ -1997,7 +1997,7 @@ func (x *WireStats) GetTimeNs() uint64 {
 type Contradiction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// It changes a header field (as Blackbox.behavior.writes names it), or what no function may (Protocol, TTLRaised); or a packet is Dropped, Resized,
-	// Originated.
+	// Originated, Reordered.
 	What          string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
 	Packets       uint64 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // of those that are checked, and of those that it originates
 	Lately        bool   `protobuf:"varint,3,opt,name=lately,proto3" json:"lately,omitempty"`   // within the last minute, and by the declaration of this program

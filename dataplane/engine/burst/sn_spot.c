@@ -138,6 +138,7 @@ uint32_t sn_spot_allowed(const struct sn_stop *stop)
 	allowed |= (uint32_t) !(stop->never & SN_NEVER_DROPS) << SN_SPOT_DROPPED;
 	allowed |= (uint32_t) !(stop->never & SN_NEVER_RESIZES) << SN_SPOT_RESIZED;
 	allowed |= (uint32_t) !(stop->never & SN_NEVER_ORIGINATES) << SN_SPOT_ORIGINATED;
+	allowed |= (uint32_t) !(stop->never & SN_NEVER_REORDERS) << SN_SPOT_REORDERED;
 	return allowed;
 }
 
@@ -212,38 +213,79 @@ static struct sn_spot *take_next(struct sn_spots *spots, uint64_t now, uint32_t 
 	return NULL;
 }
 
-void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
+/* The stop for which a frame leaves by an interface, and its fields. NULL: it cannot be checked. */
+static const struct sn_stop *stop_of(const struct sn_env *env, uint16_t iface, struct rte_mbuf *m,
+				     struct sn_spot_fields *fields)
 {
-	uint64_t now = env->burst.now;
-	struct rte_mbuf *m = frames[now % n];
-	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
-	struct sn_spot_fields fields;
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
 	const struct sn_stop *stop;
-	uint32_t number, port;
-	struct sn_spots *spots;
-	struct sn_spot *s;
 	struct sn_tag tag;
 
 	if (m->nb_segs > 1 || sn_load16(f + 12) == SN_PROBE_TYPE || !sn_tag_read(f + AT_SOURCE, &tag) ||
 	    tag.nonce != env->program->nonce)
-		return;
+		return NULL;
 	stop = sn_continuation_stop(env->program, tag.continuation);
-	port = env->addresses.ports[stop->back];
-	fields = fields_as_sent(m);
-	if (stop->out != iface || port >= SN_IFACES_MAX || !fields.whole)
-		return;
-	env->spotted &= ~(1ull << iface);
-	spots = &env->wires->wires[port].spots;
-	s = take_next(spots, now, &number);
+	*fields = fields_as_sent(m);
+	return stop->out == iface && env->addresses.ports[stop->back] < SN_IFACES_MAX && fields->whole ? stop
+												       : NULL;
+}
+
+/* A frame leaves under an address of its own. NULL: there is none left. */
+static struct sn_spot *check(struct sn_env *env, const struct sn_stop *stop, struct rte_mbuf *m,
+			     const struct sn_spot_fields *fields, struct sn_spot *before)
+{
+	uint8_t *source = rte_pktmbuf_mtod_offset(m, uint8_t *, AT_SOURCE);
+	uint32_t number, port = env->addresses.ports[stop->back];
+	struct sn_spots *spots = &env->wires->wires[port].spots;
+	struct sn_spot *s = take_next(spots, env->burst.now, &number);
+
 	if (!s)
-		return;
+		return NULL;
 	s->allowed = sn_spot_allowed(stop);
-	s->fields = fields;
-	memcpy(s->source, f + AT_SOURCE, sizeof(s->source));
-	atomic_store_explicit(&s->sent_at, now, memory_order_relaxed);
-	write_address(env, port, number, f + AT_SOURCE);
+	s->fields = *fields;
+	s->before = before;
+	atomic_store_explicit(&s->overtaken, false, memory_order_relaxed);
+	memcpy(s->source, source, sizeof(s->source));
+	atomic_store_explicit(&s->sent_at, env->burst.now, memory_order_relaxed);
+	write_address(env, port, number, source);
 	count(&spots->checked, 1);
 	atomic_store_explicit(&s->state, SN_SPOT_AWAY, memory_order_release);
+	return s;
+}
+
+static bool is_one_flow(const struct sn_spot_fields *a, const struct sn_spot_fields *b)
+{
+	return a->src == b->src && a->dst == b->dst && a->proto == b->proto && a->sport == b->sport &&
+	       a->dport == b->dport && a->vlan == b->vlan;
+}
+
+/* The flow's next packet is checked as well, if it is among the frames: it must not overtake the first. */
+static void check_next(struct sn_env *env, uint16_t iface, const struct sn_stop *stop, struct sn_spot *first,
+		       const struct sn_spot_fields *flow, struct rte_mbuf **frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct sn_spot_fields fields;
+
+		if (stop_of(env, iface, frames[i], &fields) != stop || !is_one_flow(flow, &fields))
+			continue;
+		check(env, stop, frames[i], &fields, first);
+		return;
+	}
+}
+
+void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t at = (uint32_t)(env->burst.now % n);
+	struct sn_spot_fields fields;
+	const struct sn_stop *stop = stop_of(env, iface, frames[at], &fields);
+	struct sn_spot *first;
+
+	if (!stop)
+		return;
+	env->spotted &= ~(1ull << iface);
+	first = check(env, stop, frames[at], &fields, NULL);
+	if (first && stop->never & SN_NEVER_REORDERS)
+		check_next(env, iface, stop, first, &fields, frames + at + 1, n - at - 1);
 }
 
 void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m)
@@ -281,6 +323,19 @@ static void compare(struct sn_spots *spots, const struct sn_spot *s, const struc
 		changed = (changed & ~(1u << SN_TTL)) | 1u << SN_SPOT_TTL_RAISED;
 	changed |= (uint32_t)(fields->len != s->fields.len) << SN_SPOT_RESIZED;
 	contradict(spots, changed & ~s->allowed, now);
+}
+
+/* The first of two packets of a flow comes back first, if it comes back at all. Another frame that has the
+ * first one's address by now left at another time. */
+static void judge_order(struct sn_spots *spots, const struct sn_spot *s, uint64_t now)
+{
+	struct sn_spot *before = s->before;
+
+	if (before && is_out(atomic_load_explicit(&before->state, memory_order_relaxed)) &&
+	    relaxed(&before->sent_at) == relaxed(&s->sent_at))
+		atomic_store_explicit(&before->overtaken, true, memory_order_relaxed);
+	if (atomic_load_explicit(&s->overtaken, memory_order_relaxed))
+		contradict(spots, 1u << SN_SPOT_REORDERED & ~s->allowed, now);
 }
 
 /* Another worker may have read the clock before this one sent the frame. */
@@ -325,8 +380,10 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 		return false;
 	spots = &env->wires->wires[env->addresses.ports[iface]].spots;
 	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
-	if (is_out(was))
+	if (is_out(was)) {
 		note_time(spots, relaxed(&s->sent_at), now);
+		judge_order(spots, s, now);
+	}
 	if (read_fields(env, iface, m, &fields) && is_out(was))
 		compare(spots, s, &fields, now);
 	if (was == SN_SPOT_BACK && fields.whole) /* not one of several fragments */

@@ -37,6 +37,7 @@ enum sn_contradiction {
 	SN_SPOT_DROPPED,
 	SN_SPOT_RESIZED,
 	SN_SPOT_ORIGINATED,
+	SN_SPOT_REORDERED,
 	SN_SPOT_CONTRADICTIONS,
 };
 
@@ -66,6 +67,8 @@ struct sn_spot {
 	uint8_t source[6]; /* the continuation's address */
 	_Atomic uint64_t sent_at;
 	struct sn_spot_fields fields;
+	struct sn_spot *before; /* of the flow's packet that left before it, at the same time; NULL: none */
+	_Atomic bool overtaken; /* the flow's packet that left behind it has come back */
 };
 
 /* A way through a function. Times are in ns. */

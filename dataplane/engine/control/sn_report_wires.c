@@ -21,6 +21,7 @@ static const char *const names[SN_SPOT_CONTRADICTIONS] = {
 	[SN_SPOT_DROPPED] = "Dropped",
 	[SN_SPOT_RESIZED] = "Resized",
 	[SN_SPOT_ORIGINATED] = "Originated",
+	[SN_SPOT_REORDERED] = "Reordered",
 };
 
 static uint64_t relaxed(const _Atomic uint64_t *v)

@@ -59,7 +59,7 @@ static int check_stop(struct sn_builder *b, const stop_msg *from)
 	if (from->writes & ~WRITABLE)
 		return sn_build_fail(b, "stop.writes is %#x, want fields that can be written", from->writes);
 	if (from->never > SN_NEVER_ALL)
-		return sn_build_fail(b, "stop.never is %#x, want at most 0x7", from->never);
+		return sn_build_fail(b, "stop.never is %#x, want at most 0xf", from->never);
 	return check_down(b, from);
 }
 

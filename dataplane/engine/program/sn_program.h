@@ -232,7 +232,8 @@ enum sn_never {
 	SN_NEVER_DROPS = 1,
 	SN_NEVER_RESIZES = 2,
 	SN_NEVER_ORIGINATES = 4,
-	SN_NEVER_ALL = 7,
+	SN_NEVER_REORDERS = 8,
+	SN_NEVER_ALL = 15,
 };
 
 struct sn_stop {

@@ -31,7 +31,7 @@ type Stop struct {
 	Back    uint32                 `protobuf:"varint,2,opt,name=back,proto3" json:"back,omitempty"` // another wire: by which frames come back
 	Segment uint32                 `protobuf:"varint,3,opt,name=segment,proto3" json:"segment,omitempty"`
 	Writes  uint32                 `protobuf:"varint,4,opt,name=writes,proto3" json:"writes,omitempty"` // fields that the stop may change: bit i is Field i, of VLAN, SRC, DST, DSCP, TTL, SPORT, DPORT
-	Never   uint32                 `protobuf:"varint,7,opt,name=never,proto3" json:"never,omitempty"`   // what the function never does to packets, as it is declared: 1 drops, 2 resizes, 4 originates them, or a sum of these
+	Never   uint32                 `protobuf:"varint,7,opt,name=never,proto3" json:"never,omitempty"`   // what the function never does to packets, as it is declared: 1 drops, 2 resizes, 4 originates, 8 reorders them, or a sum of these
 	// Down says what becomes of packets while the function does not answer probes (docs/program.md). None: it gets no probes, and all packets leave for it.
 	//
 	// Types that are valid to be assigned to Down:

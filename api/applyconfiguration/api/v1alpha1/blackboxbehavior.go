@@ -19,6 +19,8 @@ type BlackboxBehaviorApplyConfiguration struct {
 	Resizes *bool `json:"resizes,omitempty"`
 	// Originates false says that the function sends no packets of its own, and none twice. Absent: it may.
 	Originates *bool `json:"originates,omitempty"`
+	// Reorders false says that the function gives the packets of a flow back in the order in which it got them. Absent: it may let some overtake others.
+	Reorders *bool `json:"reorders,omitempty"`
 }
 
 // BlackboxBehaviorApplyConfiguration constructs a declarative configuration of the BlackboxBehavior type for use with
@@ -58,5 +60,13 @@ func (b *BlackboxBehaviorApplyConfiguration) WithResizes(value bool) *BlackboxBe
 // If called multiple times, the Originates field is set to the value of the last call.
 func (b *BlackboxBehaviorApplyConfiguration) WithOriginates(value bool) *BlackboxBehaviorApplyConfiguration {
 	b.Originates = &value
+	return b
+}
+
+// WithReorders sets the Reorders field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reorders field is set to the value of the last call.
+func (b *BlackboxBehaviorApplyConfiguration) WithReorders(value bool) *BlackboxBehaviorApplyConfiguration {
+	b.Reorders = &value
 	return b
 }

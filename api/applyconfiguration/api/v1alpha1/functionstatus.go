@@ -30,7 +30,7 @@ type FunctionStatusApplyConfiguration struct {
 	// LatencyP99Microseconds is the time within which 99 of 100 of them come back.
 	LatencyP99Microseconds *int64 `json:"latencyP99Microseconds,omitempty"`
 	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
-	// what no function may change, Protocol and TTLRaised; and Dropped, Resized and Originated.
+	// what no function may change, Protocol and TTLRaised; and Dropped, Resized, Originated and Reordered.
 	Contradictions []string `json:"contradictions,omitempty"`
 	// Replicas are those of the function, if it has some.
 	Replicas []ReplicaStatusApplyConfiguration `json:"replicas,omitempty"`

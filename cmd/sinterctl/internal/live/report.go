@@ -101,7 +101,7 @@ type Checked struct {
 	Contradictions []Contradiction `json:"contradictions,omitempty"`
 }
 
-// Contradiction is what a blackbox does although it does not declare it: it changes a header field, or Dropped, Resized, Originated packets.
+// Contradiction is what a blackbox does although it does not declare it: it changes a header field, or Dropped, Resized, Originated, Reordered packets.
 type Contradiction struct {
 	What    string `json:"what"`
 	Packets uint64 `json:"packets"`

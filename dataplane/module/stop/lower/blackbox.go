@@ -142,7 +142,7 @@ func (k *blackbox) wires() (all []*lower.Wire) {
 
 // never are the things that a function says it does not do.
 func never(b *v1alpha1.BlackboxBehavior) (n element.Never) {
-	for of, says := range map[element.Never]*bool{element.NeverDrops: b.Drops, element.NeverResizes: b.Resizes, element.NeverOriginates: b.Originates} {
+	for of, says := range map[element.Never]*bool{element.NeverDrops: b.Drops, element.NeverResizes: b.Resizes, element.NeverOriginates: b.Originates, element.NeverReorders: b.Reorders} {
 		if says != nil && !*says {
 			n |= of
 		}

@@ -96,8 +96,9 @@ func TestWhatBecomesOfPacketsWhileABlackboxIsDown(t *testing.T) {
 
 func TestWhatABlackboxSaysItNeverDoes(t *testing.T) {
 	for behavior, want := range map[string]string{
-		"{drops: true, resizes: true, originates: true}": "ips: stop between a and b\n",
-		"{drops: false}": "ips: stop between a and b, never drops\n",
+		"{drops: true, resizes: true, originates: true, reorders: true}": "ips: stop between a and b\n",
+		"{reorders: false}": "ips: stop between a and b, never reorders\n",
+		"{drops: false}":    "ips: stop between a and b, never drops\n",
 		"{writes: [TTL], drops: false, resizes: false, originates: false}": "ips: stop between a and b, changes ttl, never drops resizes originates\n",
 	} {
 		if dump := graphtest.Dump(t, boxed(wires, "inside: a, outside: b, behavior: "+behavior, through)); !strings.Contains(dump, want) {

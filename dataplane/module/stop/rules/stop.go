@@ -13,8 +13,8 @@ import (
 const written = 1<<programpb.Field_VLAN | 1<<programpb.Field_SRC | 1<<programpb.Field_DST | 1<<programpb.Field_DSCP |
 	1<<programpb.Field_TTL | 1<<programpb.Field_SPORT | 1<<programpb.Field_DPORT
 
-// never are the things that a stop may say its function does not do: it drops, resizes and originates packets.
-const never = 7
+// never are the things that a stop may say its function does not do: it drops, resizes, originates and reorders packets.
+const never = 15
 
 func init() {
 	rule.RegisterCheck(func(p *programpb.Program) error {
