@@ -47,18 +47,18 @@ func (a Assign) Pick(first, second uint32, up func(replica int) bool) int {
 
 // highest is the replica with the highest weight among those that fit; of equal ones the first. -1: none fits.
 func (a Assign) highest(first, second uint32, fits func(int) bool) int {
-	hosts := mix(uint64(min(first, second))<<32 | uint64(max(first, second)))
+	hosts := Mix(uint64(min(first, second))<<32 | uint64(max(first, second)))
 	best, most := -1, uint64(0)
 	for i, r := range a.Replicas {
-		if weight := mix(hosts ^ r.Key()); fits(i) && (best < 0 || weight > most) {
+		if weight := Mix(hosts ^ r.Key()); fits(i) && (best < 0 || weight > most) {
 			best, most = i, weight
 		}
 	}
 	return best
 }
 
-// mix is MurmurHash3's finalizer.
-func mix(x uint64) uint64 {
+// Mix is MurmurHash3's finalizer: the same for everyone.
+func Mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33

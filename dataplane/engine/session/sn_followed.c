@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_followed.h"
 
+#include "sn_icmp.h"
+
 bool sn_followed_flow(const struct sn_pkt *p, struct sn_flow *flow)
 {
 	*flow = (struct sn_flow){p->src, p->dst, 0, 0, p->proto};
@@ -18,6 +20,18 @@ bool sn_followed_flow(const struct sn_pkt *p, struct sn_flow *flow)
 	else
 		flow->dport = p->id;
 	return sn_is_query(p->icmp_type) || sn_is_query_reply(p->icmp_type);
+}
+
+bool sn_followed_told(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
+{
+	*quoted = false;
+	if (likely(sn_followed_flow(p, flow)))
+		return true;
+	if (p->frag != SN_FRAG_WHOLE || !sn_icmp_quote(p) || p->dst != p->quote.src)
+		return false;
+	*quoted = true;
+	*flow = (struct sn_flow){p->quote.src, p->quote.dst, p->quote.sport, p->quote.dport, p->quote.proto};
+	return true;
 }
 
 /* ---- rows of sn_state_kind.h ---- */

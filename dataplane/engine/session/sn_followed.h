@@ -14,6 +14,9 @@
 /* The flow of a packet itself, in its direction; false: it tells none. */
 bool sn_followed_flow(const struct sn_pkt *p, struct sn_flow *flow);
 
+/* The same; of an ICMP error to the sender of the packet that it quotes, that packet's flow. */
+bool sn_followed_told(struct sn_pkt *p, struct sn_flow *flow, bool *quoted);
+
 /* Requests of ICMP come from the side that began, replies from the other. */
 static inline bool sn_followed_fits(const struct sn_session *s, uint32_t icmp_type, bool is_return)
 {

@@ -44,6 +44,19 @@ func Timeout(t element.Timeouts, proto uint8, tcp *TCP) time.Duration {
 	return t.UDP
 }
 
+// State is that of a flow which is followed, as engines say it.
+func State(proto uint8, tcp *TCP) string {
+	switch {
+	case proto != header.TCP:
+		return "open"
+	case tcp.Closing:
+		return "closing"
+	case tcp.Established():
+		return "established"
+	}
+	return "opening"
+}
+
 // OpeningIdle is how long a TCP session that is opening is kept, however scarce the room for sessions is.
 const OpeningIdle = time.Second
 

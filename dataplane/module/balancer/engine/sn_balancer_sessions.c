@@ -48,10 +48,10 @@ static uint32_t entry_for(const struct sn_balancer_rules *r, const struct sn_flo
 	uint64_t h;
 
 	if (r->by_client)
-		return (uint32_t)(sn_maglev_mix(sn_maglev_mix((uint64_t)f->src << 32)) % SN_MAGLEV_ENTRIES);
-	h = sn_maglev_mix((uint64_t)f->src << 32 | f->dst);
+		return (uint32_t)(sn_mix(sn_mix((uint64_t)f->src << 32)) % SN_MAGLEV_ENTRIES);
+	h = sn_mix((uint64_t)f->src << 32 | f->dst);
 	h += (uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | f->proto;
-	return (uint32_t)(sn_maglev_mix(h) % SN_MAGLEV_ENTRIES);
+	return (uint32_t)(sn_mix(h) % SN_MAGLEV_ENTRIES);
 }
 
 /* The backend for a new flow: of the table's entries from the flow's on, the first that knows no other flow

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_maglev.h"
 
+#include "sn_hash.h"
+
 /* A backend's permutation of the entries, and its turns. */
 struct permutation {
 	uint32_t next, skip;
@@ -14,8 +16,8 @@ static uint32_t begin(struct permutation *to, const struct sn_backend *backends,
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = (uint64_t)backends[i].address << 16 | backends[i].port;
 
-		to[i].next = (uint32_t)(sn_maglev_mix(key) % SN_MAGLEV_ENTRIES);
-		to[i].skip = (uint32_t)(sn_maglev_mix(key + (1ull << 48)) % (SN_MAGLEV_ENTRIES - 1)) + 1;
+		to[i].next = (uint32_t)(sn_mix(key) % SN_MAGLEV_ENTRIES);
+		to[i].skip = (uint32_t)(sn_mix(key + (1ull << 48)) % (SN_MAGLEV_ENTRIES - 1)) + 1;
 		to[i].credit = 0;
 		if (backends[i].weight > most)
 			most = backends[i].weight;

@@ -25,14 +25,4 @@ struct sn_backend {
  * weight 0. */
 void sn_maglev_fill(uint16_t entries[SN_MAGLEV_ENTRIES], const struct sn_backend *backends, uint32_t n);
 
-/* MurmurHash3's finalizer. */
-static inline uint64_t sn_maglev_mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
 #endif /* SN_MAGLEV_H */

@@ -12,15 +12,6 @@ const maglevSize = 65537
 // noBackend is an entry of the table of a balancer whose backends take no new flows.
 const noBackend = -1
 
-// mix is MurmurHash3's finalizer.
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
-}
-
 // maglev is the table of some backends, as indexes of them (Eisenbud et al., NSDI 2016, section 3.4; docs/elements.md, "balancer").
 func maglev(backends []element.Backend) []int {
 	table := make([]int, maglevSize)
@@ -31,7 +22,7 @@ func maglev(backends []element.Backend) []int {
 	next, skip := make([]uint64, len(backends)), make([]uint64, len(backends))
 	for i, b := range backends {
 		key := uint64(header.Number(b.Addr))<<16 | uint64(b.Port)
-		next[i], skip[i] = mix(key)%maglevSize, mix(key+1<<48)%(maglevSize-1)+1
+		next[i], skip[i] = element.Mix(key)%maglevSize, element.Mix(key+1<<48)%(maglevSize-1)+1
 		most = max(most, b.Weight)
 	}
 	if most == 0 {
@@ -56,8 +47,8 @@ func maglev(backends []element.Backend) []int {
 // entryOf is the entry of the table for a new flow.
 func entryOf(f flow.Flow, byClient bool) int {
 	if byClient {
-		return int(mix(mix(uint64(f.Src)<<32)) % maglevSize)
+		return int(element.Mix(element.Mix(uint64(f.Src)<<32)) % maglevSize)
 	}
-	h := mix(uint64(f.Src)<<32 | uint64(f.Dst))
-	return int(mix(h+(uint64(f.Sport)<<48|uint64(f.Dport)<<32|uint64(f.Proto))) % maglevSize)
+	h := element.Mix(uint64(f.Src)<<32 | uint64(f.Dst))
+	return int(element.Mix(h+(uint64(f.Sport)<<48|uint64(f.Dport)<<32|uint64(f.Proto))) % maglevSize)
 }

@@ -228,23 +228,11 @@ func ConnectionsOf(c *pass.Chain, now time.Duration) (out []Connection) {
 		for _, e := range l.of {
 			if l.live(e, now) {
 				out = append(out, Connection{
-					Table: l.Table, Proto: e.Proto, Idle: now - e.last, State: e.state(), Loose: e.from != nil && e.from.Loose(),
+					Table: l.Table, Proto: e.Proto, Idle: now - e.last, State: flow.State(e.Proto, &e.tcp), Loose: e.from != nil && e.from.Loose(),
 					Inside: netip.AddrPortFrom(header.Addr(e.Src), e.Sport), Remote: netip.AddrPortFrom(header.Addr(e.Dst), e.Dport),
 				})
 			}
 		}
 	}
 	return out
-}
-
-func (e *connection) state() string {
-	switch {
-	case e.Proto != header.TCP:
-		return "open"
-	case e.tcp.Closing:
-		return "closing"
-	case e.tcp.Established():
-		return "established"
-	}
-	return "opening"
 }

@@ -3,7 +3,6 @@
 
 #include "sn_dispatch.h"
 #include "sn_execution.h"
-#include "sn_icmp.h"
 #include "sn_track.h"
 #include "sn_window.h"
 
@@ -66,19 +65,6 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	return decode_segments(b, t, m);
 }
 
-/* The flow that tells the packet's state: of an error that of the packet which it quotes, to its sender. */
-static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
-{
-	*quoted = false;
-	if (likely(sn_followed_flow(p, flow)))
-		return true;
-	if (p->frag != SN_FRAG_WHOLE || !sn_icmp_quote(p) || p->dst != p->quote.src)
-		return false;
-	*quoted = true;
-	*flow = (struct sn_flow){p->quote.src, p->quote.dst, p->quote.sport, p->quote.dport, p->quote.proto};
-	return true;
-}
-
 /* The quoted packet was on its way to where the error comes from. */
 static uint32_t shard_of(const struct sn_state *state, const struct track *t, const struct sn_flow *flow,
 			 bool quoted)
@@ -127,7 +113,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	struct sn_flow flow;
 	uint32_t shard;
 
-	if (told_by(p, &flow, &quoted)) {
+	if (sn_followed_told(p, &flow, &quoted)) {
 		shard = shard_of(x->state, t, &flow, quoted);
 		if (unlikely(!x->partition->owned[shard]))
 			return sn_hand_over_to(shard);
@@ -153,7 +139,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	struct sn_flow flow;
 	bool quoted;
 
-	if (!told_by(p, &flow, &quoted))
+	if (!sn_followed_told(p, &flow, &quoted))
 		return sn_to_segment(t->segments[INVALID]);
 	return sn_hand_over_to(shard_of(look->state, t, &flow, quoted));
 }

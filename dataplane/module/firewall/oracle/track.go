@@ -249,7 +249,7 @@ func (t *flows) Evict(now time.Duration, b pass.Binding) (mine bool, err error) 
 	}
 	if !t.mayEnd(e, now) {
 		return true, fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, acknowledged: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
-			e.state(), e.tcp.Acknowledged, now-e.last, t.begun-e.number)
+			flow.State(e.Proto, &e.tcp), e.tcp.Acknowledged, now-e.last, t.begun-e.number)
 	}
 	delete(t.of, e.key())
 	return true, nil
@@ -264,7 +264,7 @@ func (t *flows) mayEnd(e *tracked, now time.Duration) bool {
 		return false
 	}
 	others := (t.HalfOpen+shards-1)/shards - 1 // and one that is about to begin
-	tooMany := t.HalfOpen > 0 && e.number > 0 && t.begun-e.number >= others && e.state() == "opening" && e.last != now
+	tooMany := t.HalfOpen > 0 && e.number > 0 && t.begun-e.number >= others && flow.State(e.Proto, &e.tcp) == "opening" && e.last != now
 	return tooMany || !e.tcp.Acknowledged && now-e.last >= flow.OpeningIdle
 }
 
@@ -302,21 +302,9 @@ func (t *flows) list(now time.Duration) (out []Flow) {
 	for _, e := range t.of {
 		if t.live(e, now) {
 			out = append(out, Flow{
-				t.Table, e.Proto, netip.AddrPortFrom(header.Addr(e.Src), e.Sport), netip.AddrPortFrom(header.Addr(e.Dst), e.Dport), e.state(), e.from != nil && e.from.Loose(),
+				t.Table, e.Proto, netip.AddrPortFrom(header.Addr(e.Src), e.Sport), netip.AddrPortFrom(header.Addr(e.Dst), e.Dport), flow.State(e.Proto, &e.tcp), e.from != nil && e.from.Loose(),
 			})
 		}
 	}
 	return out
-}
-
-func (e *tracked) state() string {
-	switch {
-	case e.Proto != header.TCP:
-		return "open"
-	case e.tcp.Closing:
-		return "closing"
-	case e.tcp.Established():
-		return "established"
-	}
-	return "opening"
 }

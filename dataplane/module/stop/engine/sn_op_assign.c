@@ -7,7 +7,7 @@
 #include "sn_continuation.h"
 #include "sn_dispatch.h"
 #include "sn_execution.h"
-#include "sn_icmp.h"
+#include "sn_hash.h"
 
 _Static_assert(SN_REPLICAS_MAX <= SN_LEADS_MAX, "each is a way on");
 
@@ -93,16 +93,6 @@ enum fitness {
 	WILLING = 2,
 };
 
-/* MurmurHash3's finalizer. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
 static uint32_t fitness_of(const struct sn_execution *x, const struct replica *r)
 {
 	return (sn_execution_down(x, r->wires) ? 0 : UP) | (r->draining ? 0 : WILLING);
@@ -117,7 +107,7 @@ static const struct replica *highest(const struct sn_execution *x, const struct 
 
 	for (uint32_t i = 0; i < a->n; i++) {
 		const struct replica *r = &a->replicas[i];
-		uint64_t weight = mix(hosts ^ r->key);
+		uint64_t weight = sn_mix(hosts ^ r->key);
 
 		if ((fitness_of(x, r) & fit) == fit && (!best || weight > most)) {
 			best = r;
@@ -133,7 +123,7 @@ static const struct replica *pick(const struct sn_execution *x, const struct ass
 				  uint32_t second)
 {
 	static const uint32_t fits[] = {UP | WILLING, UP, WILLING, 0};
-	uint64_t hosts = mix((uint64_t)RTE_MIN(first, second) << 32 | RTE_MAX(first, second));
+	uint64_t hosts = sn_mix((uint64_t)RTE_MIN(first, second) << 32 | RTE_MAX(first, second));
 	const struct replica *r = NULL;
 
 	for (uint32_t i = 0; !r; i++)
@@ -142,19 +132,6 @@ static const struct replica *pick(const struct sn_execution *x, const struct ass
 }
 
 /* ---- packets ---- */
-
-/* The flow of a packet, of an error that of the packet which it quotes, to its sender. */
-static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
-{
-	*quoted = false;
-	if (likely(sn_followed_flow(p, flow)))
-		return true;
-	if (p->frag != SN_FRAG_WHOLE || !sn_icmp_quote(p) || p->dst != p->quote.src)
-		return false;
-	*quoted = true;
-	*flow = (struct sn_flow){p->quote.src, p->quote.dst, p->quote.sport, p->quote.dport, p->quote.proto};
-	return true;
-}
 
 /* The quoted packet was on its way to where the error comes from. */
 static uint32_t shard_of(const struct sn_state *state, const struct assign *a, const struct sn_flow *flow,
@@ -198,7 +175,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	uint32_t shard;
 	bool quoted;
 
-	if (told_by(p, &flow, &quoted)) {
+	if (sn_followed_told(p, &flow, &quoted)) {
 		shard = shard_of(x->state, a, &flow, quoted);
 		if (unlikely(!x->partition->owned[shard]))
 			return sn_hand_over_to(shard);
@@ -217,7 +194,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	struct sn_flow flow;
 	bool quoted;
 
-	if (!told_by(p, &flow, &quoted))
+	if (!sn_followed_told(p, &flow, &quoted))
 		return sn_to_segment(a->replicas[0].segment);
 	return sn_hand_over_to(shard_of(look->state, a, &flow, quoted));
 }

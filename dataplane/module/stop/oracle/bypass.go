@@ -260,19 +260,6 @@ func FlowsOf(c *pass.Chain, now time.Duration) (out []Flow) {
 	return out
 }
 
-// tcpState is the state of a flow of which no packets are counted.
-func (e *entry) tcpState() string {
-	switch {
-	case e.Proto != header.TCP:
-		return "open"
-	case e.tcp.Closing:
-		return "closing"
-	case e.tcp.Established():
-		return "established"
-	}
-	return "opening"
-}
-
 func (t *table) list(now time.Duration) (out []Flow) {
 	for _, e := range t.of {
 		if !t.live(e, now) {
@@ -284,7 +271,7 @@ func (t *table) list(now time.Duration) (out []Flow) {
 		}
 		switch {
 		case t.Packets == 0:
-			f.State = e.tcpState()
+			f.State = flow.State(e.Proto, &e.tcp)
 		case e.remaining == 0:
 			f.State = Past
 		}
