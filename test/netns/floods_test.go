@@ -74,9 +74,13 @@ func (f *field) begin(t *testing.T, network string) {
 		t.Fatalf("a host that begins to talk by %s: %v", network, err)
 	}
 	f.all.Cleanup(func() { _ = c.Close() })
-	if err := c.answered([]byte(fmt.Sprint("host ", f.hosts))); err != nil {
-		t.Fatalf("a host that begins to talk by %s: %v", network, err)
-	}
+	// The reply waits until its host is known, and gives way to what waits for others meanwhile (docs/threat-model.md): a datagram is sent again then.
+	lab.Until(t, lab.Patience, func() error {
+		if err := c.answered([]byte(fmt.Sprint("host ", f.hosts))); err != nil {
+			return fmt.Errorf("a host that begins to talk by %s: %w", network, err)
+		}
+		return nil
+	})
 	f.clients = append(f.clients, c)
 }
 
