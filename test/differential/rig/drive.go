@@ -38,7 +38,7 @@ func (r *Rig) traffic(ctx context.Context, seed uint64, n int) error {
 	now := time.Second
 	for r.Stats.Packets < n {
 		now += Pause(t.Rand)
-		s := Step{Now: now}
+		s := Step{Now: now, Moves: r.DrawMoves(t.Rand)}
 		for range Batch {
 			s.Packets = append(s.Packets, t.Next())
 		}

@@ -13,14 +13,15 @@ import (
 var total struct {
 	sync.Mutex
 	packets, chains, mismatches int
+	moves                       int      // of shards to other workers
 	lines                       []string // for the end
 }
 
 // Engines bounds the chains that run at once: each is an engine and an oracle, a core for both.
 var Engines = make(chan struct{}, 2)
 
-// Least is how much a suite has to do, with -short too, unless -run or -skip leave something out.
-type Least struct{ Packets, Chains int }
+// Least is how much a suite has to do, with -short too, unless -run or -skip leave something out. Moves are of shards to other workers.
+type Least struct{ Packets, Chains, Moves int }
 
 // Main runs the tests of a suite. A suite that does less than it has to fails, if there is an engine.
 func Main(m *testing.M, least Least) {
@@ -34,10 +35,10 @@ func Main(m *testing.M, least Least) {
 	for _, line := range total.lines {
 		fmt.Println(line)
 	}
-	fmt.Printf("differential: %d packets compared, %d chains, %d mismatches\n", total.packets, total.chains, total.mismatches)
+	fmt.Printf("differential: %d packets compared, %d chains, %d shards moved, %d mismatches\n", total.packets, total.chains, total.moves, total.mismatches)
 	whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
-	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < least.Packets || total.chains < least.Chains) {
-		fmt.Printf("differential: want at least %d packets and %d chains\n", least.Packets, least.Chains)
+	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < least.Packets || total.chains < least.Chains || total.moves < least.Moves) {
+		fmt.Printf("differential: want at least %d packets, %d chains and %d shards moved\n", least.Packets, least.Chains, least.Moves)
 		code = 1
 	}
 	os.Exit(code)
@@ -84,6 +85,7 @@ func (r *Rig) Count(err error) {
 	defer total.Unlock()
 	total.chains++
 	total.packets += r.Stats.Packets
+	total.moves += r.Stats.Moves
 	if err != nil {
 		total.mismatches++
 	}

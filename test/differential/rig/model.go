@@ -31,7 +31,7 @@ func (r *Rig) DriveModel(seed uint64, n int, check func(*model.Model) error) err
 		if entry.Process(now, p.Iface, p.Frame, nil).Drops[0].Reason != Passed {
 			continue
 		}
-		r.History = append(r.History, Step{now, []draw.Sent{p}})
+		r.History = append(r.History, Step{Now: now, Packets: []draw.Sent{p}})
 		out, err := r.passModel(m, now, p)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (r *Rig) DriveModel(seed uint64, n int, check func(*model.Model) error) err
 
 // passModel has model and oracle process a packet, and what comes back of it from stops. It tells what left.
 func (r *Rig) passModel(m *model.Model, now time.Duration, p draw.Sent) (out []draw.Sent, err error) {
-	todo := trip{Step: Step{now, []draw.Sent{p}}, theirs: [][]byte{p.Frame}}
+	todo := trip{Step: Step{Now: now, Packets: []draw.Sent{p}}, theirs: [][]byte{p.Frame}}
 	for r.trips = 0; len(todo.Packets) > 0; r.trips++ {
 		if r.trips > maxTrips {
 			return nil, fmt.Errorf("chain %s at %v: packets have come back from stops %d times", r.Chain, now, maxTrips)

@@ -57,10 +57,11 @@ type Rig struct {
 	Stats   tally
 }
 
-// Step is packets that are injected at one time.
+// Step is packets that are injected at one time, after shards have moved to other workers.
 type Step struct {
 	Now     time.Duration
 	Packets []draw.Sent
+	Moves   []*controlpb.ShardMove
 }
 
 // tally is what the oracle saw, to be compared with the engine's statistics at the end.
@@ -71,6 +72,7 @@ type tally struct {
 	early   uint64 // how often counters may count packets or not that are dropped elsewhere than in the oracle
 	Checked uint64 // frames that left for a stop to be compared with what comes back
 	Lies    uint64 // … that were changed then as the stop does not declare
+	Moves   int    // of shards to other workers
 	Drops   map[string]uint64
 	out     []uint64 // per interface
 }
@@ -224,6 +226,9 @@ func (r *Rig) Run(ctx context.Context, s Step) ([][]draw.Sent, error) {
 	r.History = append(r.History, s)
 	r.trips = 0
 	if err := r.outlast(ctx, s.Now); err != nil {
+		return nil, err
+	}
+	if err := r.move(ctx, s.Moves); err != nil {
 		return nil, err
 	}
 	return r.pass(ctx, s, nil)
@@ -515,7 +520,7 @@ func (r *Rig) way(s *strings.Builder, p draw.Sent) {
 // Must runs one packet and gives the only frame that left.
 func (r *Rig) Must(t *testing.T, now time.Duration, p draw.Sent) draw.Sent {
 	t.Helper()
-	left, err := r.Run(t.Context(), Step{now, []draw.Sent{p}})
+	left, err := r.Run(t.Context(), Step{Now: now, Packets: []draw.Sent{p}})
 	if err != nil {
 		t.Fatal(err)
 	}

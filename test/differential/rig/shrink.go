@@ -52,12 +52,14 @@ func (r *Rig) shrink(ctx context.Context, m *Mismatch, limit time.Duration) (*Mi
 	return best, append(before, last)
 }
 
-// split makes a step of every packet.
+// split makes a step of every packet. What moves before the packets of a step does before the first of them.
 func split(history []Step) []Step {
 	var out []Step
 	for _, s := range history {
+		moves := s.Moves
 		for _, p := range s.Packets {
-			out = append(out, Step{s.Now, []draw.Sent{p}})
+			out = append(out, Step{Now: s.Now, Packets: []draw.Sent{p}, Moves: moves})
+			moves = nil
 		}
 	}
 	return out
@@ -72,8 +74,8 @@ func (r *Rig) replay(ctx context.Context, steps []Step) *Mismatch {
 	defer again.Engine.Kill()
 	// Steps of one time go in together: the engine is asked as seldom as possible.
 	for i := 0; i < len(steps); {
-		s := Step{Now: steps[i].Now}
-		for ; i < len(steps) && steps[i].Now == s.Now && len(s.Packets) < 256; i++ {
+		s := Step{Now: steps[i].Now, Moves: steps[i].Moves}
+		for first := i; i < len(steps) && steps[i].Now == s.Now && len(s.Packets) < 256 && (i == first || len(steps[i].Moves) == 0); i++ {
 			s.Packets = append(s.Packets, steps[i].Packets...)
 		}
 		_, err := again.Run(ctx, s)

@@ -41,7 +41,7 @@ func (s *Swapper) Drive(ctx context.Context, n int) error {
 	now := time.Second
 	for batches := 1; s.Stats.Packets < n; batches++ {
 		now += Pause(s.Rand)
-		next := Step{Now: now}
+		next := Step{Now: now, Moves: s.DrawMoves(s.Rand)}
 		for range Batch {
 			next.Packets = append(next.Packets, t.Next())
 		}
@@ -92,6 +92,9 @@ func (s *Swapper) swapWhileHeld(ctx context.Context, now time.Duration, t *draw.
 	}
 	now, err := s.learn(ctx, now, before)
 	if err != nil {
+		return now, err
+	}
+	if err := s.move(ctx, s.DrawMoves(s.Rand)); err != nil {
 		return now, err
 	}
 	n, err := s.release(ctx, now)

@@ -7,4 +7,4 @@ import (
 	"github.com/sinter-nfv/sinter/test/differential/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 93_000, Chains: 10}) }
+func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 93_000, Chains: 10, Moves: 200}) }

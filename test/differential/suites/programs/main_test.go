@@ -8,4 +8,4 @@ import (
 	"github.com/sinter-nfv/sinter/test/differential/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 950_000, Chains: 80}) }
+func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 950_000, Chains: 80, Moves: 1_000}) }

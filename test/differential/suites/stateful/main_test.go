@@ -8,4 +8,4 @@ import (
 	"github.com/sinter-nfv/sinter/test/differential/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 660_000, Chains: 20}) }
+func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 660_000, Chains: 20, Moves: 800}) }

@@ -151,7 +151,7 @@ func converse(t *testing.T, r *rig.Rig, random *rand.Rand, list []talk, now time
 	pause := each * rig.Batch / time.Duration(len(list))
 	for i := 0; i < n; i += rig.Batch {
 		now += pause
-		s := rig.Step{Now: now}
+		s := rig.Step{Now: now, Moves: r.DrawMoves(random)}
 		var of []*talk
 		for range rig.Batch {
 			k := &list[random.IntN(len(list))]

@@ -58,7 +58,7 @@ func zipf(t *testing.T, r *rig.Rig, n int) time.Duration {
 	now := time.Second
 	for sent := 0; sent < n; sent += 32 {
 		now += time.Millisecond
-		s := rig.Step{Now: now}
+		s := rig.Step{Now: now, Moves: r.DrawMoves(random)}
 		for range 32 {
 			k := int(law.Uint64())
 			src := netip.AddrPortFrom(draw.Addr4(10, 0, k%7, k/7%200), uint16(2000+k/1400))
@@ -69,7 +69,7 @@ func zipf(t *testing.T, r *rig.Rig, n int) time.Duration {
 			t.Fatal(err)
 		}
 		now += time.Millisecond
-		back := rig.Step{Now: now}
+		back := rig.Step{Now: now, Moves: r.DrawMoves(random)}
 		for _, out := range left {
 			for _, f := range out {
 				e := rig.EndsOf(t, f)

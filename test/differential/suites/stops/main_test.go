@@ -7,4 +7,4 @@ import (
 	"github.com/sinter-nfv/sinter/test/differential/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 100_000, Chains: 8}) }
+func TestMain(m *testing.M) { rig.Main(m, rig.Least{Packets: 100_000, Chains: 8, Moves: 80}) }
