@@ -62,6 +62,9 @@ type deviceReport struct {
 	Received uint64    `json:"received"`
 	Sent     uint64    `json:"sent"`
 	Missed   uint64    `json:"missed"`
+	Seen     uint64    `json:"seen"` // of numbered frames; lost, and overtaken by a later one of their flow
+	Lost     uint64    `json:"lost"`
+	Late     uint64    `json:"late"`
 	Hz       float64   `json:"tsc_hz"`
 	Cycles   quantiles `json:"cycles_per_packet"`       // of quiet moments, if there were enough
 	Quiet    quantiles `json:"quiet_cycles_per_packet"` // of bursts between two quick probes
@@ -215,7 +218,7 @@ func untilReport(ctx context.Context, report string, then func() error, name str
 		select {
 		case <-ended:
 			return nil, fmt.Errorf("%s ended before the device had measured: %w: %s", filepath.Base(name), errors.Join(fate, ctx.Err()), tail(out.String()))
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		}
 		r, err := readReport(report)
 		if errors.Is(err, os.ErrNotExist) {

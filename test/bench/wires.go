@@ -219,5 +219,10 @@ func (f *flags) wireRows(ctx context.Context, b *bench, data string) error {
 	if f.only != "" || f.base != "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(f.out, "wires.md"), []byte(wiresReport(results, b.passes)), 0o644)
+	m, err := b.measureMemif(ctx, f.sharing(b.scratch))
+	if err != nil {
+		return fmt.Errorf("memif: %w", err)
+	}
+	fmt.Fprintln(os.Stderr, m.report())
+	return os.WriteFile(filepath.Join(f.out, "wires.md"), []byte(wiresReport(results, b.passes)+m.report()), 0o644)
 }

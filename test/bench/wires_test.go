@@ -12,7 +12,7 @@ import (
 
 func TestRowsWithWiresCompileWithTheirFunctionsAndWithout(t *testing.T) {
 	b := &bench{scratch: t.TempDir()}
-	for _, r := range wireRows(dataFolder) {
+	for _, r := range append(wireRows(dataFolder), memifRow()) {
 		if r.stops() == 0 || len(wires(r.fns)) < r.stops() {
 			t.Errorf("%s: %d functions on wires, and %d of %d others", r.name, r.stops(), len(r.without()), len(r.fns))
 		}
@@ -54,6 +54,21 @@ func TestTheReportOfWiresTellsWhichOnesCostTooMuch(t *testing.T) {
 		"passes: 7; at most 150 are wanted",
 	} {
 		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
+func TestTheReportOfSharedMemoryTellsWhatWasMissedLostAndLate(t *testing.T) {
+	m := &memifResult{
+		wireResult: wireResult{name: "chain", stops: 1, flows: 8192, cycles: 340, without: 100, wire: 240, interval: interval{Low: 230, High: 570}},
+		loads:      []memifLoad{{0.8, 6_100_000, 7, 99_500, 500, 3}},
+	}
+	for _, want := range []string{
+		"| chain | 8192 | 340.0 | 100.0 | 240.0 | 230.0–570.0 | missed by 60 % |",
+		"| 80 % | 6.10 | 7 | 100000 | 500 (0.50 %) | 3 |",
+	} {
+		if text := m.report(); !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}

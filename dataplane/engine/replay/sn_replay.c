@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_byteorder.h>
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
@@ -20,6 +21,22 @@ int sn_replay_arrival(void)
 	return rte_mbuf_dynfield_register(&field);
 }
 
+/* The last four bytes of a frame. */
+static void write_number(uint8_t *frame, size_t len, uint32_t number)
+{
+	rte_be32_t wire = rte_cpu_to_be_32(number);
+
+	memcpy(frame + len - sizeof(wire), &wire, sizeof(wire));
+}
+
+static uint32_t read_number(const struct rte_mbuf *pkt)
+{
+	rte_be32_t wire;
+
+	memcpy(&wire, rte_pktmbuf_mtod(pkt, const uint8_t *) + pkt->data_len - sizeof(wire), sizeof(wire));
+	return rte_be_to_cpu_32(wire);
+}
+
 /* The next frame becomes a packet, its length rounded up to a slot's. */
 static inline void copy(struct sn_replay_rx *rx, struct rte_mbuf *pkt)
 {
@@ -30,6 +47,8 @@ static inline void copy(struct sn_replay_rx *rx, struct rte_mbuf *pkt)
 
 	for (uint32_t done = 0; done < frame->len; done += 64)
 		rte_mov64(to + done, from + done);
+	if (unlikely(rx->numbered))
+		write_number(to, frame->len, rx->number++);
 	pkt->data_len = (uint16_t)frame->len;
 	pkt->pkt_len = frame->len;
 	pkt->packet_type = frame->packet_type;
@@ -130,6 +149,23 @@ uint16_t sn_replay_receive(void *queue, struct rte_mbuf **pkts, uint16_t n)
 	return taken;
 }
 
+static void look_at_order(struct sn_replay_order *o, struct rte_mbuf **pkts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t number = read_number(pkts[i]);
+		uint32_t *last = &o->last[number & o->mask];
+
+		if (number < o->begin || number >= o->end)
+			continue;
+		o->seen++;
+		if (unlikely(number < *last))
+			o->late++;
+		else
+			*last = number + 1;
+		o->highest = RTE_MAX(o->highest, number + 1);
+	}
+}
+
 uint16_t sn_replay_send(void *queue, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct sn_replay_tx *tx = queue;
@@ -142,6 +178,8 @@ uint16_t sn_replay_send(void *queue, struct rte_mbuf **pkts, uint16_t n)
 			sn_histogram_add(&tx->latency, now > *arrival ? now - *arrival : 0);
 		*arrival = 0; /* a packet that the program itself builds in this buffer did not come */
 	}
+	if (unlikely(tx->order.last != NULL))
+		look_at_order(&tx->order, pkts, n);
 	for (uint16_t i = 0; i < n; i++)
 		bytes += pkts[i]->pkt_len;
 	tx->bytes += bytes;
@@ -178,6 +216,8 @@ int sn_replay_rx_start(struct sn_replay_rx *rx, const struct sn_replay_config *c
 	rx->last = 0;
 	rx->paced = config->rate > 0;
 	rx->checksums = config->checksums;
+	rx->numbered = config->numbered;
+	rx->number = 0;
 	rx->packets = rx->nobuffer = rx->began = rx->ended = rx->polled = 0;
 	rx->begin = config->warmup;
 	rx->end = config->count > 0 ? config->warmup + config->count : UINT64_MAX;
@@ -204,4 +244,26 @@ void sn_replay_rx_stop(struct sn_replay_rx *rx)
 	free(rx->bursts);
 	rx->bursts = NULL;
 	rx->n_bursts = rx->max_bursts = 0;
+}
+
+int sn_replay_tx_start(struct sn_replay_tx *tx, const struct sn_replay_config *config, struct sn_error *err)
+{
+	uint64_t end = config->count > 0 ? config->warmup + config->count : UINT32_MAX;
+
+	tx->order = (struct sn_replay_order){0};
+	if (config->flows == 0)
+		return 0;
+	tx->order.last = calloc(config->flows, sizeof(tx->order.last[0]));
+	if (tx->order.last == NULL)
+		return sn_fail(err, "order %u: no memory", config->flows);
+	tx->order.mask = config->flows - 1;
+	tx->order.begin = (uint32_t)RTE_MIN(config->warmup, UINT32_MAX);
+	tx->order.end = (uint32_t)RTE_MIN(end, UINT32_MAX);
+	return 0;
+}
+
+void sn_replay_tx_stop(struct sn_replay_tx *tx)
+{
+	free(tx->order.last);
+	tx->order.last = NULL;
 }

@@ -40,6 +40,8 @@ struct sn_replay_rx {
 	uint16_t last; /* packets of the last poll, if it filled its burst */
 	bool paced;
 	bool checksums;		  /* tell whether checksums are right */
+	bool numbered;		  /* frames get numbers */
+	uint32_t number;	  /* of the next one that is copied */
 	int arrival;		  /* the offset of a packet buffer's field */
 	uint64_t polled;	  /* when, TSC */
 	uint64_t packets;	  /* since the start; written by the poller, read by any */
@@ -57,10 +59,24 @@ struct sn_replay_rx {
 	uint32_t n_bursts, max_bursts;
 } __attribute__((aligned(64)));
 
+/*
+ * Numbered frames as they leave: a flow is every frame whose number has the same rest. Frames of a program's
+ * own must not leave by such a queue, as their last bytes are read as a number.
+ */
+struct sn_replay_order {
+	uint32_t *last;	     /* by flow: one more than the highest number so far; NULL: not asked for */
+	uint32_t mask;	     /* flows - 1 */
+	uint32_t begin, end; /* numbers that count */
+	uint32_t highest;    /* one more than the highest number so far */
+	uint64_t seen;
+	uint64_t late; /* not above an earlier one of their flow */
+};
+
 struct sn_replay_tx {
 	uint64_t packets, bytes;
 	int arrival;
 	bool paced;
+	struct sn_replay_order order;
 	struct sn_histogram latency; /* TSC cycles */
 } __attribute__((aligned(64)));
 
@@ -73,6 +89,8 @@ struct sn_replay_config {
 	uint64_t quiet;		/* TSC cycles of a probe on a quiet core, at most; 0: no probes are made */
 	uint64_t patience;	/* milliseconds that each queue waits for a quiet core, at most */
 	uint32_t bursts;	/* that are told one by one, of each queue, at most */
+	uint32_t flows; /* a power of two: look at the order of numbered frames that are sent; 0: do not */
+	bool numbered;	/* the last four bytes of each frame become its number, from 0 on */
 	bool checksums;
 };
 
@@ -87,6 +105,16 @@ int sn_replay_arrival(void);
 int sn_replay_rx_start(struct sn_replay_rx *rx, const struct sn_replay_config *config, uint32_t first,
 		       struct sn_error *err);
 void sn_replay_rx_stop(struct sn_replay_rx *rx);
+
+/* A queue begins with no frame. Of numbered frames those from warmup on count, as many as there are. */
+int sn_replay_tx_start(struct sn_replay_tx *tx, const struct sn_replay_config *config, struct sn_error *err);
+void sn_replay_tx_stop(struct sn_replay_tx *tx);
+
+/* Numbers that count and did not leave, up to the highest that did. */
+static inline uint64_t sn_replay_lost(const struct sn_replay_order *o)
+{
+	return o->highest > o->begin ? o->highest - o->begin - o->seen : 0;
+}
 
 /* As DPDK's rx_pkt_burst and tx_pkt_burst; queue is a struct sn_replay_rx or sn_replay_tx. */
 uint16_t sn_replay_receive(void *queue, struct rte_mbuf **pkts, uint16_t n);

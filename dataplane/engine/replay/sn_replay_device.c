@@ -23,6 +23,7 @@
 #define DEPTH_MAX    (1u << 20)
 #define PATIENCE_MAX 60000u
 #define BURSTS_MAX   (1U << 20)
+#define FLOWS_MAX    (1U << 24)
 #define PACKETS_MAX  1000000000000ull
 
 struct device {
@@ -137,6 +138,11 @@ static int start(struct rte_eth_dev *dev)
 			sn_log(SN_LOG_ERROR, "device=%s queue=%u: %s", device->name, q, err.text);
 			return -EINVAL;
 		}
+	for (uint16_t q = 0; q < dev->data->nb_tx_queues; q++)
+		if (sn_replay_tx_start(dev->data->tx_queues[q], &device->config, &err) != 0) {
+			sn_log(SN_LOG_ERROR, "device=%s queue=%u: %s", device->name, q, err.text);
+			return -ENOMEM;
+		}
 	dev->data->dev_link = link_up;
 	return 0;
 }
@@ -149,6 +155,9 @@ static int stop(struct rte_eth_dev *dev)
 	for (uint16_t q = 0; q < dev->data->nb_rx_queues; q++)
 		if (device->n_captures > 0 && dev->data->rx_queues[q] != NULL)
 			sn_replay_rx_stop(dev->data->rx_queues[q]);
+	for (uint16_t q = 0; q < dev->data->nb_tx_queues; q++)
+		if (dev->data->tx_queues[q] != NULL)
+			sn_replay_tx_stop(dev->data->tx_queues[q]);
 	dev->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
 	return 0;
 }
@@ -352,8 +361,13 @@ static int read_number(const char *key, const char *value, void *context)
 	return -1;
 }
 
-static int check(const struct device *device, uint64_t depth, uint64_t ring, uint64_t bursts)
+static int check(const struct device *device, uint64_t depth, uint64_t ring, uint64_t bursts, uint64_t flows)
 {
+	if (flows > FLOWS_MAX || (flows & (flows - 1)) != 0) {
+		sn_log(SN_LOG_ERROR, "device=%s: want order 0 or a power of two up to %u", device->name,
+		       FLOWS_MAX);
+		return -1;
+	}
 	if (device->config.rate > SN_PACE_RATE_MAX || depth > DEPTH_MAX || ring == 0 || ring > UINT32_MAX ||
 	    device->config.patience > PATIENCE_MAX || bursts > BURSTS_MAX) {
 		sn_log(SN_LOG_ERROR,
@@ -367,9 +381,10 @@ static int check(const struct device *device, uint64_t depth, uint64_t ring, uin
 
 static int read_arguments(struct device *device, const char *text)
 {
-	static const char *const keys[] = {"pcap",  "rate",    "warmup", "count",    "report", "ring",
-					   "depth", "latency", "quiet",	 "patience", "bursts", NULL};
-	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0, bursts = 0;
+	static const char *const keys[] = {"pcap",   "rate",   "warmup",  "count", "report",
+					   "ring",   "depth",  "latency", "quiet", "patience",
+					   "bursts", "number", "order",	  NULL};
+	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0, bursts = 0, number = 0, flows = 0;
 	const struct {
 		const char *key;
 		uint64_t *number;
@@ -383,6 +398,8 @@ static int read_arguments(struct device *device, const char *text)
 		{"quiet", &device->config.quiet},
 		{"patience", &device->config.patience},
 		{"bursts", &bursts},
+		{"number", &number},
+		{"order", &flows},
 	};
 	struct rte_kvargs *args = rte_kvargs_parse(text != NULL ? text : "", keys);
 	int rc = args != NULL ? 0 : -1;
@@ -392,13 +409,15 @@ static int read_arguments(struct device *device, const char *text)
 	if (rc == 0)
 		rc = rte_kvargs_process(args, "report", read_path, &device->report);
 	if (rc == 0)
-		rc = check(device, depth, ring, bursts);
+		rc = check(device, depth, ring, bursts, flows);
 	if (rc == 0)
 		rc = rte_kvargs_process(args, "pcap", read_capture, device);
 	rte_kvargs_free(args);
 	device->config.ring = (uint32_t)ring;
 	device->config.depth = (uint32_t)depth;
 	device->config.bursts = (uint32_t)bursts;
+	device->config.flows = (uint32_t)flows;
+	device->config.numbered = number != 0;
 	device->latency = latency != 0;
 	return rc;
 }
@@ -461,6 +480,6 @@ static int remove_device(struct rte_vdev_device *vdev)
 static struct rte_vdev_driver driver = {.probe = probe, .remove = remove_device};
 
 RTE_PMD_REGISTER_VDEV(net_replay, driver);
-RTE_PMD_REGISTER_PARAM_STRING(
-	net_replay, "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> "
-		    "depth=<int> latency=<int> quiet=<int> patience=<int> bursts=<int> report=<path>");
+RTE_PMD_REGISTER_PARAM_STRING(net_replay, "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> "
+					  "depth=<int> latency=<int> quiet=<int> patience=<int> bursts=<int> "
+					  "number=<int> order=<int> report=<path>");

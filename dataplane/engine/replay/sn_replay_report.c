@@ -35,6 +35,9 @@ void sn_replay_report_tx(struct sn_replay_report *report, const struct sn_replay
 {
 	report->sent += tx->packets;
 	report->sent_bytes += tx->bytes;
+	report->seen += tx->order.seen;
+	report->lost += sn_replay_lost(&tx->order);
+	report->late += tx->order.late;
 	sn_histogram_merge(&report->latency, &tx->latency);
 }
 
@@ -71,9 +74,11 @@ int sn_replay_report_write(const struct sn_replay_report *report, const char *pa
 	fprintf(file,
 		"{\"device\":\"%s\",\"tsc_hz\":%" PRIu64 ",\"queues\":%u,\"received\":%" PRIu64
 		",\"sent\":%" PRIu64 ",\"sent_bytes\":%" PRIu64 ",\"missed\":%" PRIu64
-		",\"nobuffer\":%" PRIu64 ",\"pps\":%.0f",
+		",\"nobuffer\":%" PRIu64 ",\"seen\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"late\":%" PRIu64
+		",\"pps\":%.0f",
 		report->device, report->hz, report->queues, report->received, report->sent,
-		report->sent_bytes, report->missed, report->nobuffer, report->pps);
+		report->sent_bytes, report->missed, report->nobuffer, report->seen, report->lost,
+		report->late, report->pps);
 	print(file, "cycles_per_packet", &report->cycles, 1.0 / SN_REPLAY_PARTS);
 	print(file, "quiet_cycles_per_packet", &report->quiet, 1.0 / SN_REPLAY_PARTS);
 	print(file, "probe_cycles", &report->probes, 1);

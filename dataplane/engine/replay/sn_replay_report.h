@@ -10,7 +10,8 @@ struct sn_replay_report {
 	uint64_t hz;
 	unsigned int queues;
 	uint64_t received, sent, sent_bytes, missed, nobuffer;
-	double pps; /* received, while it was measured; 0: it was not to the end */
+	uint64_t seen, lost, late; /* of numbered frames */
+	double pps;		   /* received, while it was measured; 0: it was not to the end */
 	struct sn_histogram cycles, latency;
 	struct sn_histogram quiet, probes; /* cycles of quiet moments, and of what tells them */
 	const struct sn_replay_rx *first;  /* queue, whose bursts are told one by one if they are known */
