@@ -44,7 +44,8 @@ func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) []corev1.Con
 // sharesMemory tells whether a function has sockets in v1alpha1.MemifFolder in place of network devices.
 func sharesMemory(f *v1alpha1.InstanceFunction) bool { return f.Transport == v1alpha1.BlackboxMemif }
 
-// memifVolume has the sockets of all functions that share memory with the engine, and is mounted by these and the engine alone.
+// memifVolume has the sockets of all functions that share memory with the engine, and is mounted by these and the engine alone. Functions only connect, but DPDK's
+// driver refuses a folder that it may not write to, so the mount is not read-only.
 func memifVolume(functions []v1alpha1.InstanceFunction) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	if !slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return sharesMemory(&f) }) {
 		return nil, nil

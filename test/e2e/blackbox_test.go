@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -144,11 +145,11 @@ func (w *world) withFunction(image string) {
 	})
 }
 
-// startedAgain waits until the kubelet has started the container of the function once more.
-func (w *world) startedAgain() {
+// startedAgain waits until the kubelet has started a container once more, for the first time.
+func (w *world) startedAgain(container string) {
 	w.Helper()
-	w.eventually("the kubelet starts it again", time.Minute, func() error {
-		if n := w.restarts("ips"); n != 1 {
+	w.eventually("the kubelet starts "+container+" again", time.Minute, func() error {
+		if n := w.restarts(container); n != 1 {
 			return fmt.Errorf("it was started again %d times", n)
 		}
 		return nil
@@ -176,7 +177,7 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w.kill(podName, "ips", "SIGCONT")
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.kill(podName, "ips", "SIGKILL")
-	w.startedAgain()
+	w.startedAgain("ips")
 	load.recovers("the container hangs, and is killed, and packets pass it by", 2*time.Second)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
@@ -212,21 +213,100 @@ const withMemory = `[
 // TestAContainerThatSharesMemoryIsAFunctionOfAChain kills it, and has the next one go on.
 func TestAContainerThatSharesMemoryIsAFunctionOfAChain(t *testing.T) {
 	w := begin(t)
-	w.edge()
 	defer w.remove() // the tests to come want the sample's own interfaces
-	w.change(withMemory)
-	w.withFunction("sinter.test/testpmd:1")
-	w.waitReady(time.Minute)
-	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
-	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.beside(withMemory, "sinter.test/testpmd:1")
 	w.passes("and a container that shares memory")
 	load := w.send(20 * time.Second)
 	w.kill(podName, "ips", "SIGKILL")
-	w.startedAgain()
+	w.startedAgain("ips")
 	load.recovers("the container is killed, and packets pass it by", 2*time.Second)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.passes("and the next container")
 	if n := w.restarts("engine"); n != 0 {
 		t.Errorf("the engine was started again %d times", n)
 	}
+}
+
+// beside changes the chain, and waits until the container of its function runs and answers.
+func (w *world) beside(change, image string) {
+	w.Helper()
+	w.edge()
+	w.change(change)
+	w.withFunction(image)
+	w.waitReady(time.Minute)
+	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+}
+
+// TestAContainerGoesOnWithTheNextEngineAndTheNextAgent kills what is beside a function, which has its devices still.
+func TestAContainerGoesOnWithTheNextEngineAndTheNextAgent(t *testing.T) {
+	w := begin(t)
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.beside(withContainer, "sinter.test/traffic:1")
+	load := w.send(15 * time.Second)
+	w.kill(podName, "agent", "SIGKILL")
+	w.startedAgain("agent")
+	w.waitReady(30 * time.Second)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	load.lossless("the agent beside a function was killed")
+
+	load = w.send(20 * time.Second)
+	fault(t, w.container(podName, "engine"))
+	w.startedAgain("engine")
+	w.waitReady(30 * time.Second)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	load.recovers("the engine beside a function crashed", 10*time.Second)
+	w.passes("and the function, with the next engine")
+	if n := w.restarts("ips"); n != 0 {
+		t.Errorf("the function was started again %d times", n)
+	}
+}
+
+// TestAContainerThatSharesMemoryConnectsToTheNextEngine has a program with DPDK do so when it is started again: its driver connects only then. The program
+// mostly crashes as the engine goes, and is killed here if it does not.
+func TestAContainerThatSharesMemoryConnectsToTheNextEngine(t *testing.T) {
+	w := begin(t)
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.beside(withMemory, "sinter.test/testpmd:1")
+	load := w.send(20 * time.Second)
+	fault(t, w.container(podName, "engine"))
+	w.startedAgain("engine")
+	w.waitReady(30 * time.Second)
+	if w.restarts("ips") == 0 {
+		w.kill(podName, "ips", "SIGKILL")
+	}
+	w.startedAgain("ips")
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	load.recovers("the engine crashed that a function shared memory with", 10*time.Second)
+	w.passes("and the function, which has connected to the next engine")
+}
+
+// TestAFunctionWhoseSocketIsGoneIsPassedByUntilTheNextPod takes the socket away that it has connected to: it goes on until it ends, and does not find
+// the socket then.
+func TestAFunctionWhoseSocketIsGoneIsPassedByUntilTheNextPod(t *testing.T) {
+	w := begin(t)
+	defer w.remove() // the tests to come want the sample's own interfaces
+	w.beside(withMemory, "sinter.test/testpmd:1")
+	load := w.send(5 * time.Second)
+	engine := firstProcess(t, w.container(podName, "engine"))
+	if err := os.Remove(fmt.Sprintf("/proc/%d/root%s", engine, v1alpha1.MemifSocket("ips-inside"))); err != nil {
+		t.Fatal(err)
+	}
+	load.lossless("the socket is gone, and the memory is there")
+	load = w.send(20 * time.Second)
+	w.kill(podName, "ips", "SIGKILL")
+	w.startedAgain("ips")
+	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
+	load.recovers("the function does not find the socket", 2*time.Second)
+	before := w.pod().UID
+	w.kubectl("delete", "pod", podName, "--wait=false")
+	w.eventually("there is another pod", time.Minute, func() error {
+		if p := w.pod(); p == nil || p.UID == before {
+			return fmt.Errorf("pod %s is not replaced", podName)
+		}
+		return nil
+	})
+	w.waitReady(time.Minute)
+	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
+	w.passes("and the function, which has found the next socket")
 }

@@ -50,7 +50,7 @@ func TestTcpdumpGetsACopyOfEachPacket(t *testing.T) {
 	if sent < 2*r.Sent {
 		t.Errorf("tcpdump captured %d datagrams, want %d and their answers, beside those of before", sent, r.Sent)
 	}
-	w.startedAgain()
+	w.startedAgain("ips")
 	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
 	w.passes("and a copy to the next tcpdump")
 }
