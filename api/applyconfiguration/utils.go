@@ -36,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BlackboxReplicaApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxResources"):
 		return &apiv1alpha1.BlackboxResourcesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BlackboxScaling"):
+		return &apiv1alpha1.BlackboxScalingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):

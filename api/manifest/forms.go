@@ -33,6 +33,7 @@ var forms = map[string]form{
 	`^[0-9]{1,4}(-[0-9]{1,4})?$`:                                                {`must be a VLAN or a range of them, like 80 or "100-199"`, spans},
 	`^([0-9]+(ms|s|m|h))+$`:                                                     {`must be a time span with its unit, like "30s" or "2h4m"`, times},
 	`^[0-9]+(\.[0-9]+)? ?([kMG]?bit/s|[kM]?pps)$`:                               {`must be a rate, like "10 Mbit/s" or "5 kpps"`, rates},
+	`^[0-9]+(\.[0-9]+)? ?[kM]?pps$`:                                             {`must be a rate of packets, like "200 kpps"`, rates},
 	`^[0-9]+(k|Ki|[MG]i?)?$`:                                                    {`must be a number of bytes, or of packets if the rate is in packets, like "64Ki" or "1500"`, sizes},
 	quantityPattern:                                                             {`must be an amount, like "512Mi" or "2Gi" of memory, or "500m" of CPUs`, sizes},
 	`^/[!-~]*$`:                                                                 {`must be the path of a URL, like "/healthz"`, func(v string) []string { return []string{"/" + v} }},

@@ -19,6 +19,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.inside) && !has(self.outside)",message="inside and outside are not for a function with replicas: name each one's wires in replicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || has(self.whenDown)",message="replicas needs whenDown: only of functions that are watched is it known which are there; say what becomes of packets while none is, Open or Closed"
 // +kubebuilder:validation:XValidation:rule="has(self.replicas) || !has(self.affinity)",message="affinity needs replicas, to which flows belong"
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.scaling)",message="scaling needs image: one that someone else runs does not become more with the chain's instances"
 // +kubebuilder:validation:XValidation:rule="self.attachment == 'Service' || !has(self.address)",message="address is for attachment: Service, a host in the network of the interface inside; a Routed one is the gateway of its interfaces, and others have none"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.command) && !has(self.args) && !has(self.env) && !has(self.capabilities) && !has(self.resources) && !has(self.transport)",message="command, args, env, transport, capabilities and resources need image, the container that they are for"
 type Blackbox struct {
@@ -73,8 +74,33 @@ type Blackbox struct {
 	// +optional
 	Affinity *BlackboxAffinity `json:"affinity,omitempty"`
 
+	// Scaling says how many packets a container of the function can process, so that the chain gets more instances (spec.scaling.maxInstances) before these are
+	// too many for it, and not only if they are too many for the engine. With an image only.
+	// +optional
+	Scaling *BlackboxScaling `json:"scaling,omitempty"`
+
 	BlackboxContainer `json:",inline"`
 }
+
+// BlackboxScaling is how much a container of a blackbox can do, and how much of that it should be given.
+type BlackboxScaling struct {
+	// Capacity is how many packets per second one container processes without losing some, of both directions together.
+	// +required
+	Capacity PacketRate `json:"capacity,omitempty"`
+
+	// TargetUtilization is the part of the capacity, in percent, above which the chain gets one more instance.
+	// +optional
+	// +kubebuilder:default=70
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=95
+	TargetUtilization int32 `json:"targetUtilization,omitempty"`
+}
+
+// PacketRate is a number of packets per second, with a unit: pps, kpps, Mpps.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)? ?[kM]?pps$`
+type PacketRate string
 
 // Ways are the wires of the function, or of its replicas.
 func (b *Blackbox) Ways() []BlackboxReplica {

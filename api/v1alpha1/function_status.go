@@ -39,6 +39,12 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	LatencyP99Microseconds int64 `json:"latencyP99Microseconds,omitempty"`
 
+	// UtilizationPercent is how much of its capacity (scaling.capacity) its busiest container is given, of all instances. Absent: no capacity is known,
+	// or it is given nothing. Instances do not report it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UtilizationPercent int32 `json:"utilizationPercent,omitempty"`
+
 	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
 	// what no function may change, Protocol and TTLRaised; and Dropped, Resized, Originated and Reordered.
 	// +optional
@@ -64,6 +70,11 @@ type ReplicaStatus struct {
 	// Ready: it answers probes in both directions.
 	// +optional
 	Ready bool `json:"ready"`
+
+	// SentRate is the number of packets per second that leave for it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SentRate int64 `json:"sentRate"`
 
 	// Flows that belong to it. One that is draining may be taken out when there are none.
 	// +optional

@@ -42,6 +42,8 @@ type world struct {
 	scaler *Scaler
 	moves  int
 	made   int // pods
+	// functions are given so much, by as much as the work is
+	functions []Function
 }
 
 type worldPod struct {
@@ -138,7 +140,7 @@ func (w *world) load(p *worldPod) []float64 {
 
 // operator makes a decision and lets it happen.
 func (w *world) operator() Decision {
-	in := Input{Now: w.now, Bounds: w.bounds, Shards: w.shards}
+	in := Input{Now: w.now, Bounds: w.bounds, Shards: w.shards, Functions: w.functions}
 	for _, p := range w.pods {
 		in.Pods = append(in.Pods, Pod{Name: p.name, Node: p.node, Ready: p.ready, Cores: p.cores, Report: p.balancer.Report()})
 	}

@@ -39,6 +39,9 @@ func drawInput(t *rapid.T, b Bounds, now time.Time) Input {
 		}
 		in.Pods = append(in.Pods, p)
 	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "functions") {
+		in.Functions = append(in.Functions, Function{fmt.Sprint("ips", i), rapid.Float64Range(0, 8).Draw(t, "given"), rapid.Float64Range(0.1, 0.95).Draw(t, "target of a function")})
+	}
 	return in
 }
 
@@ -87,6 +90,23 @@ var scalerLaws = map[string]func(*rapid.T){
 				fell[p.name] = fell[p.name] || p.cores < cores[p.name]
 				cores[p.name] = p.cores
 			}
+		}
+	},
+	"constant packets for a function, with noise, never make pods grow after they fell": func(t *rapid.T) {
+		w := newWorld(t, manyPods(6), shardsOf("all", 32), rapid.Float64Range(0, 1).Draw(t, "load"))
+		noise, given := uniform(drawSeed(t), 0.1), rapid.Float64Range(0.1, 4).Draw(t, "given")
+		pods, fell := 1, false
+		for range 200 {
+			w.functions = []Function{{"ips", given * noise(), 0.7}}
+			w.run(period)
+			if len(w.pods) > pods && fell {
+				t.Fatalf("from %d to %d pods after fewer were enough", pods, len(w.pods))
+			}
+			fell = fell || len(w.pods) < pods
+			pods = len(w.pods)
+		}
+		if least := int(given / 0.7 / 1.1); pods < least {
+			t.Fatalf("%d pods for %.2f times what one's function can do, want %d at least", pods, given, least)
 		}
 	},
 	"a load that cores can bear is borne at the target within three seconds": func(t *rapid.T) {

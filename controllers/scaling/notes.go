@@ -72,8 +72,13 @@ func (d *Decision) notePods(in Input, s stabilizer, before, after int, r reading
 	b := in.Bounds
 	if after != before {
 		why := r.why(before, after)
-		text := because(why, b, s, wanted, Pod{})
-		if why == LoadRose && wanted <= b.Target*float64(before*b.MaxCores) && b.LoseNodes > 0 {
+		text := because(why, b, s, sum(worksOf(in.Pods)), Pod{})
+		if f := in.bottleneck(); f != nil && (why == LoadRose || why == LoadFell) {
+			text = f.String()
+			if why == LoadFell {
+				text = fmt.Sprintf("for %s fewer instances were enough; %s", s.window.Round(time.Second), text)
+			}
+		} else if why == LoadRose && wanted <= b.Target*float64(before*b.MaxCores) && b.LoseNodes > 0 {
 			text = fmt.Sprintf("the chain must survive the loss of %d nodes", b.LoseNodes)
 		}
 		d.Changes = append(d.Changes, Note{"", why, fmt.Sprintf("the chain scales from %d to %d instances of %d cores: %s", before, after, b.MaxCores, text)})

@@ -31,11 +31,12 @@ func (h *home) list() []shard.ID {
 	return list
 }
 
-func (h *home) works() []float64 {
+// works is what the engine has to do for the pod's shards, by what it has to do for each.
+func (h *home) works(of map[shard.ID]float64) []float64 {
 	var works []float64
 	for _, name := range slices.Sorted(maps.Keys(h.groups)) {
 		for _, l := range h.groups[name] {
-			works = append(works, l.Work)
+			works = append(works, of[l.ID])
 		}
 	}
 	return works

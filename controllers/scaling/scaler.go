@@ -51,6 +51,8 @@ type Input struct {
 	Bounds Bounds
 	Shards []shard.ID // of all groups of the chain
 	Pods   []Pod      // by their number; the last ones go first
+	// Functions that run beside the engines and whose capacity is known.
+	Functions []Function
 	// Hold says that shards are not to leave pods that work, for now: others are on their way, say.
 	Hold bool
 }
@@ -119,12 +121,13 @@ func NewScaler(p Policy) *Scaler {
 // Decide says how many cores and pods there should be, and which pod has which shards.
 func (s *Scaler) Decide(in Input) Decision {
 	var d Decision
-	wanted := s.decidePods(in, &d)
+	whole := in.withFunctions()
+	wanted := s.decidePods(in, whole, &d)
 	keep := wanted
 	if slices.ContainsFunc(in.Pods[:min(keep, len(in.Pods))], func(p Pod) bool { return !p.Ready }) {
 		keep = len(in.Pods) // nothing is drained while one is missing
 	}
-	h := s.placement(in, keep)
+	h, works := s.placement(whole, keep), in.works()
 	d.Pods = wanted
 	for i, p := range in.Pods {
 		if i >= wanted && len(p.Report.Shards) > 0 {
@@ -132,7 +135,7 @@ func (s *Scaler) Decide(in Input) Decision {
 		}
 		plan := PodPlan{Pod: p.Name, Cores: p.Cores, Shards: h.homes[i].list(), Drain: i >= keep}
 		if p.Ready && !plan.Drain {
-			plan.Cores = s.decideCores(in, p, h.homes[i], &d)
+			plan.Cores = s.decideCores(in, p, h.homes[i].works(works), &d)
 		}
 		d.Plans = append(d.Plans, plan)
 	}
@@ -141,19 +144,19 @@ func (s *Scaler) Decide(in Input) Decision {
 	return d
 }
 
-// decidePods gives how many pods there should be.
-func (s *Scaler) decidePods(in Input, d *Decision) int {
+// decidePods gives how many pods there should be, by the whole load: that of functions, too.
+func (s *Scaler) decidePods(in, whole Input, d *Decision) int {
 	b := in.Bounds
-	works := worksOf(in.Pods)
+	works := worksOf(whole.Pods)
 	if s.pods.count == 0 {
 		s.pods.start(in.Now, min(max(len(in.Pods), b.MinPods), b.MaxPods))
 	}
 	before := s.pods.count
-	least := podsFor(in, works, b.Target, s.policy.Brink)
+	least := podsFor(whole, works, b.Target, s.policy.Brink)
 	r := reading{
 		atLeast: max(least, b.MinPods),
-		enough:  max(podsFor(in, works, b.Target*s.policy.Margin, s.policy.Brink*s.policy.Margin), b.MinPods),
-		alarm:   s.crowded(in),
+		enough:  max(podsFor(whole, works, b.Target*s.policy.Margin, s.policy.Brink*s.policy.Margin), b.MinPods),
+		alarm:   s.crowded(whole),
 		most:    b.MaxPods,
 		hold:    s.stale(in),
 	}
@@ -161,11 +164,12 @@ func (s *Scaler) decidePods(in Input, d *Decision) int {
 	after := s.pods.next(in.Now, r)
 	d.wake(s.pods.again())
 	d.notePods(in, s.pods, before, after, r, sum(works))
+	d.noteFunctions(in, &s.pods)
 	return after
 }
 
 // decideCores gives how many cores of a pod should work.
-func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
+func (s *Scaler) decideCores(in Input, p Pod, works []float64, d *Decision) int {
 	b := in.Bounds
 	st := s.cores[p.Name]
 	if st == nil {
@@ -174,7 +178,6 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 		s.cores[p.Name] = st
 	}
 	before := st.count
-	works := h.works()
 	others := p.others()
 	needed := need(works, others, b.Target, b.MaxCores)
 	r := reading{

@@ -3,6 +3,7 @@ package servicechain_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,4 +57,36 @@ func TestAChainRunsItsFunctionsInContainersOfItsPods(t *testing.T) {
 	if f := w.instance("edge-0").Spec.Functions; len(f) != 1 || f[0].Image != "registry.example/ips:2" {
 		t.Errorf("the next instance has %+v", f)
 	}
+}
+
+// The engine has next to nothing to do for all that the function can take.
+func TestAChainGrowsByAnInstanceWhenAFunctionIsGivenTooMuch(t *testing.T) {
+	sized := strings.Replace(inspected("registry.example/ips:1"), "args: [-v]", "args: [-v], scaling: {capacity: 10 kpps, targetUtilization: 60}", 1)
+	a := sharing(t, sized+oneOrTwo)
+	a.work, a.given = 0, 5000
+	a.pass(10*time.Second, 2)
+	a.holds(128)
+	f := a.chain("edge").Status.Functions
+	if len(f) != 1 || f[0].UtilizationPercent != 50 {
+		t.Errorf("functions are %+v, want one that is used to 50 %%", f)
+	}
+	a.given = 9000
+	a.pass(2*time.Second, 2)
+	a.told("on 1 core: the chain scales from 1 to 2 instances of 1 cores: packets for function ips are 90 % of one container's capacity, the target is 60 % of each")
+	a.startPods()
+	a.pass(10*time.Second, 8)
+	a.halves()
+	if f = a.chain("edge").Status.Functions; len(f) != 1 || f[0].UtilizationPercent > 55 {
+		t.Errorf("functions are %+v, want one that is used to about 45 %%", f)
+	}
+
+	a.given = 14000
+	a.pass(10*time.Second, 2)
+	a.says(v1alpha1.ConditionScaled, no, v1alpha1.ReasonAtMaximum, "packets for function ips are 140 % of one container's capacity, the target is 60 % of each, and there may be no more than 2: raise maxInstances")
+
+	a.given = 4000
+	a.pass(10*time.Second, 20)
+	a.holds(128)
+	a.told("for 2m0s fewer instances were enough; packets for function ips are 40 % of one container's capacity, the target is 60 % of each")
+	a.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonWithinBounds, "edge-0 works with 1 of 1 core")
 }

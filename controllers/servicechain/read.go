@@ -51,6 +51,7 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	if s.sources, err = reader.Read(ctx, s.Chain); err != nil {
 		return err
 	}
+	s.Capacities = desired.Capacities(s.Chain, s.sources.Functions)
 	if err := r.readPrograms(ctx, s); err != nil {
 		return err
 	}

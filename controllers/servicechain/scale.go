@@ -36,7 +36,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) scaleInstance(ctx context.Context, s *scope, i *v1alpha1.ChainInstance, m *capacity.Scaler) ([]scaling.Note, error) {
 	had := i.WorkingCores()
-	in, err := m.See(s.Now, capacity.BoundsOf(s.Chain, i), i, s.IsReady(i))
+	in, err := m.See(s.Now, capacity.BoundsOf(s.Chain, i), s.Capacities, i, s.IsReady(i))
 	if err != nil || had == 0 {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (r *Reconciler) share(ctx context.Context, s *scope) error {
 		return nil
 	}
 	m := r.scalers.Shared(client.ObjectKeyFromObject(s.Chain))
-	in, again, err := m.See(s.Now, scaling.BoundsOf(&s.Chain.Spec.Scaling), &s.Fleet)
+	in, again, err := m.See(s.Now, scaling.BoundsOf(&s.Chain.Spec.Scaling), s.Capacities, &s.Fleet)
 	if err != nil {
 		return err
 	}

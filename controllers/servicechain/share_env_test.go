@@ -27,6 +27,7 @@ type agents struct {
 	*world
 	has   map[string]map[int]bool // shards that engines have, by instance
 	work  int32                   // that each shard wants, in thousandths of a core
+	given int                     // packets per second for the function ips, of all shards together
 	begun int                     // shards that began without sessions
 	idle  bool                    // none of them hands anything over
 
@@ -35,6 +36,7 @@ type agents struct {
 
 func sharing(t *testing.T, text string) *agents {
 	w := newWorld(t)
+	w.chains.Policy.Images = []string{"registry.example/"}
 	w.node("a")
 	w.apply(text)
 	w.settle()
@@ -136,6 +138,9 @@ func (a *agents) tell(name string) {
 			works[n] = a.work
 		}
 		i.Status.Shards = shard.Text[v1alpha1.ShardRange](has)
+		if a.given > 0 {
+			i.Status.Functions = []v1alpha1.FunctionStatus{{Name: "ips", Ready: true, SentRate: int64(a.given * len(a.has[name]) / shard.Count)}}
+		}
 		i.Status.Groups = []v1alpha1.GroupStatus{{Name: "all", Owners: []v1alpha1.CoreShards{{LCore: 2, Shards: i.Status.Shards}}, Work: works}}
 	})
 }

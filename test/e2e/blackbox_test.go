@@ -170,6 +170,7 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w.runs(metav1.ConditionTrue, v1alpha1.ReasonContainersRunning)
 	w.answers(metav1.ConditionTrue, v1alpha1.ReasonAnswering)
 	w.passes("and a container of somebody else's")
+	w.isFull()
 
 	load := w.send(20 * time.Second)
 	w.kill(podName, "ips", "SIGSTOP")
@@ -195,6 +196,35 @@ func TestAContainerIsAFunctionOfAChain(t *testing.T) {
 	w.waitReady(time.Minute)
 	w.answers(metav1.ConditionFalse, v1alpha1.ReasonFunctionBypassed)
 	w.passes("past a container whose image is nowhere")
+}
+
+// isFull has the chain say how little its function can do, while that is given more. Nothing is replaced for that.
+func (w *world) isFull() {
+	w.Helper()
+	capacity := func(rate string) string {
+		return `[{"op": "add", "path": "/spec/functions/3/blackbox/scaling", "value": {"capacity": "` + rate + `"}}]`
+	}
+	if _, err := w.try("patch", "servicechain", chainName, "--type=json", "-p", capacity("0 pps")); err == nil || !strings.Contains(err.Error(), "must be from 1pps to 1000Mpps") {
+		w.Errorf("a capacity of nothing: %v", err)
+	}
+	pod := w.pod().UID
+	load := w.send(30 * time.Second)
+	w.change(capacity("100 pps"))
+	w.eventually("the chain says that the function is given too much", 25*time.Second, func() error {
+		f := w.chain().Status.Functions
+		if len(f) != 1 || f[0].UtilizationPercent < 100 {
+			return fmt.Errorf("functions are %+v, want one that is given more than 100 packets per second", f)
+		}
+		return w.condition(v1alpha1.ConditionScaled, metav1.ConditionFalse, v1alpha1.ReasonAtMaximum)
+	})
+	load.lossless("a capacity is changed")
+	w.change(capacity("1 Mpps"))
+	w.eventually("the chain says that the function can do more", 25*time.Second, func() error {
+		return w.condition(v1alpha1.ConditionScaled, metav1.ConditionTrue, v1alpha1.ReasonFixed)
+	})
+	if now := w.pod().UID; now != pod {
+		w.Errorf("pod %s became %s when its function's capacity changed", pod, now)
+	}
 }
 
 // withMemory is withContainer with a program that has DPDK, and shares memory with the engine.

@@ -119,6 +119,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxResources
+    - name: scaling
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxScaling
     - name: transport
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxTransport
@@ -205,6 +208,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxScaling
+  map:
+    fields:
+    - name: capacity
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.PacketRate
+    - name: targetUtilization
+      type:
+        scalar: numeric
+      default: 70
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxTransport
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BlackboxWhenDown
@@ -955,6 +968,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: sentRate
+      type:
+        scalar: numeric
+    - name: utilizationPercent
       type:
         scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.GroupStatus
@@ -1855,6 +1871,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.PacketRate
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.PerSubscriber
   map:
     fields:
@@ -2013,6 +2031,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ready
       type:
         scalar: boolean
+    - name: sentRate
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Resources
   map:
     fields:

@@ -24,7 +24,8 @@ type Scalers struct {
 type Scaler struct {
 	*scaling.Scaler
 	cores  []v1alpha1.CoreStatus // as last reported
-	Untold []scaling.Note        // changes that are not written yet
+	given  functions
+	Untold []scaling.Note // changes that are not written yet
 }
 
 // Of are the scalers of a chain's instances; those of others are forgotten. A chain is
@@ -68,7 +69,7 @@ func (s *Scalers) Shared(key types.NamespacedName) *Shared {
 }
 
 // See is what is to be decided about an instance. Packets count once, when they are reported.
-func (m *Scaler) See(now time.Time, bounds scaling.Bounds, i *v1alpha1.ChainInstance, ready bool) (scaling.Input, error) {
+func (m *Scaler) See(now time.Time, bounds scaling.Bounds, known []scaling.Capacity, i *v1alpha1.ChainInstance, ready bool) (scaling.Input, error) {
 	in := scaling.Input{Now: now, Bounds: bounds}
 	report, err := scaling.ReportOf(i)
 	if err != nil {
@@ -76,6 +77,7 @@ func (m *Scaler) See(now time.Time, bounds scaling.Bounds, i *v1alpha1.ChainInst
 	}
 	report.Cores = scaling.CoresSince(m.cores, i.Status.Cores)
 	m.cores = i.Status.Cores
+	in.Functions, _ = m.given.see(now, known, []v1alpha1.ChainInstance{*i})
 	for _, l := range report.Shards {
 		in.Shards = append(in.Shards, l.ID)
 	}

@@ -26,6 +26,7 @@ type Shared struct {
 	*scaling.Scaler
 	cores   map[types.UID][]v1alpha1.CoreStatus // as last reported
 	carried map[shard.ID]carried
+	given   functions
 	Untold  []scaling.Note     // changes that are not written yet
 	Handed  []scaling.Handover // that are written, and not told yet
 	moving  time.Time          // since when shards are being handed over
@@ -46,8 +47,11 @@ func newShared() *Shared {
 }
 
 // See is what is to be decided. Packets count once, when they are reported.
-func (m *Shared) See(now time.Time, bounds scaling.Bounds, f *fleet.Fleet) (in scaling.Input, again time.Duration, err error) {
+func (m *Shared) See(now time.Time, bounds scaling.Bounds, known []scaling.Capacity, f *fleet.Fleet) (in scaling.Input, again time.Duration, err error) {
 	in = scaling.Input{Now: now, Bounds: bounds}
+	if divisible(f.Instances) { // else more instances would have nothing of their packets
+		in.Functions, again = m.given.see(now, known, f.Instances)
+	}
 	for n := range shard.Count {
 		in.Shards = append(in.Shards, shard.ID{Group: shard.GroupAll, Number: n})
 	}
@@ -94,6 +98,9 @@ func (m *Shared) Carry(in scaling.Input, handed []scaling.Handover) {
 			works[l.ID] = l.Work
 		}
 	}
+	if len(handed) > 0 {
+		m.given.move(in.Now)
+	}
 	for _, h := range handed {
 		m.carried[h.Shard] = carried{works[h.Shard], in.Now.Add(carry)}
 	}
@@ -103,7 +110,10 @@ func (m *Shared) Carry(in scaling.Input, handed []scaling.Handover) {
 func (m *Shared) Hands(now time.Time, moves bool) {
 	if !moves {
 		m.moving = time.Time{}
-	} else if m.moving.IsZero() {
+		return
+	}
+	m.given.move(now)
+	if m.moving.IsZero() {
 		m.moving = now
 	}
 }

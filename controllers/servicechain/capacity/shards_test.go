@@ -19,7 +19,7 @@ func TestAnInstanceGetsNoShardsBeforeItsPeersKnowWhereToSendTheirPackets(t *test
 			b.Status.Interfaces = []v1alpha1.InterfaceMAC{{Name: "inside", MAC: "02:00:00:00:00:0b"}}
 		}
 		f.Instances = []v1alpha1.ChainInstance{a, b}
-		in, _, err := newShared().See(fleettest.At(1000), scaling.Bounds{}, f)
+		in, _, err := newShared().See(fleettest.At(1000), scaling.Bounds{}, nil, f)
 		if err != nil || !in.Pods[0].Ready || in.Pods[1].Ready != known {
 			t.Errorf("addresses known: %t: pods are %+v, %v", known, in.Pods, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 )
 
 // inspected is a chain with two containers, one of a NetworkFunction, and a program that has both.
@@ -57,6 +58,24 @@ func TestFunctionsWithAnImageAreContainersWithDevicesOfTheirWires(t *testing.T) 
 	}
 	if unbound != "" || !reflect.DeepEqual(bindings, bound) {
 		t.Errorf("bound are %+v (%s), want %+v", bindings, unbound, bound)
+	}
+}
+
+func TestWhatAContainerCanDoIsKnownWhereTheChainSaysIt(t *testing.T) {
+	c, functions, _ := inspected()
+	if got := Capacities(c, functions); got != nil {
+		t.Errorf("got %+v, want none, as nothing is said", got)
+	}
+	functions[0].Spec.Blackbox.Scaling = &v1alpha1.BlackboxScaling{Capacity: "9pps"}
+	functions[1].Spec.Blackbox.Scaling = &v1alpha1.BlackboxScaling{Capacity: "1.5 Mpps"}
+	c.Spec.Functions[0].Blackbox.Scaling = &v1alpha1.BlackboxScaling{Capacity: "20 kpps", TargetUtilization: 50}
+	want := []scaling.Capacity{{Function: "ips", Rate: 20e3, Target: 0.5}, {Function: "qos", Rate: 1.5e6, Target: 0.7}}
+	if got := Capacities(c, functions); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	c.Spec.Functions[0].Blackbox.Image = "" // as of an API server with other CRDs
+	if got := Capacities(c, functions); !slices.Equal(got, want[1:]) {
+		t.Errorf("without an image got %+v, want that of qos", got)
 	}
 }
 

@@ -2,15 +2,18 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 )
 
 // blackboxes are the functions outside of the chain as all instances see them, by name.
 func (s *View) blackboxes() (all []v1alpha1.FunctionStatus) {
 	for i := range s.Instances {
 		for _, f := range s.Instances[i].Status.Functions {
+			f.UtilizationPercent = s.utilization(&f)
 			at := slices.IndexFunc(all, func(o v1alpha1.FunctionStatus) bool { return o.Name == f.Name })
 			if at < 0 {
 				all = append(all, *f.DeepCopy())
@@ -31,11 +34,22 @@ func (s *View) blackboxes() (all []v1alpha1.FunctionStatus) {
 	return all
 }
 
+// utilization is how much of its capacity a function of an instance is given, in percent.
+func (s *View) utilization(f *v1alpha1.FunctionStatus) int32 {
+	for _, c := range s.Capacities {
+		if c.Function == f.Name {
+			return int32(min(math.Round(100*scaling.Busiest(f)/c.Rate), math.MaxInt32))
+		}
+	}
+	return 0
+}
+
 func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 	to.Ready = to.Ready && f.Ready
 	to.SentRate += f.SentRate
 	to.ReturnedRate += f.ReturnedRate
 	to.PastRate += f.PastRate
+	to.UtilizationPercent = max(to.UtilizationPercent, f.UtilizationPercent)
 	to.LatencyMedianMicroseconds = max(to.LatencyMedianMicroseconds, f.LatencyMedianMicroseconds)
 	to.LatencyP99Microseconds = max(to.LatencyP99Microseconds, f.LatencyP99Microseconds)
 	for _, r := range f.Replicas {
@@ -45,6 +59,7 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 			continue
 		}
 		to.Replicas[at].Ready = to.Replicas[at].Ready && r.Ready
+		to.Replicas[at].SentRate += r.SentRate
 		to.Replicas[at].Flows += r.Flows
 	}
 	for _, c := range f.Contradictions {
@@ -59,9 +74,11 @@ func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
 	f.SentRate = steady(said.SentRate, f.SentRate)
 	f.ReturnedRate = steady(said.ReturnedRate, f.ReturnedRate)
 	f.PastRate = steady(said.PastRate, f.PastRate)
+	f.UtilizationPercent = int32(steady(int64(said.UtilizationPercent), int64(f.UtilizationPercent)))
 	for i := range f.Replicas {
 		for _, r := range said.Replicas {
 			if r.Name == f.Replicas[i].Name {
+				f.Replicas[i].SentRate = steady(r.SentRate, f.Replicas[i].SentRate)
 				f.Replicas[i].Flows = steady(r.Flows, f.Replicas[i].Flows)
 			}
 		}

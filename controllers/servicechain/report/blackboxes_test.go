@@ -2,9 +2,11 @@ package report
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/fleet"
 	"github.com/sinter-nfv/sinter/test/fleettest"
 )
@@ -43,5 +45,37 @@ func TestAFunctionIsWhatAllInstancesSee(t *testing.T) {
 	}
 	if got := s.Instances[0].Status.Functions[0].Contradictions; got[0] != "Source" {
 		t.Errorf("the instance's own status became %v", got)
+	}
+}
+
+func TestHowMuchOfItsCapacityAFunctionIsGivenIsThatOfTheBusiestContainer(t *testing.T) {
+	with := func(name string, f v1alpha1.FunctionStatus) v1alpha1.ChainInstance {
+		return fleettest.Running(name, "p", func(i *v1alpha1.ChainInstance) { i.Status.Functions = []v1alpha1.FunctionStatus{f} })
+	}
+	s := View{
+		Chain:      &v1alpha1.ServiceChain{},
+		Capacities: []scaling.Capacity{{Function: "ips", Rate: 2000, Target: 0.7}},
+		Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
+			with("a-0", v1alpha1.FunctionStatus{Name: "ips", SentRate: 3000, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 1200}, {Name: "b", SentRate: 1800}}}),
+			with("a-1", v1alpha1.FunctionStatus{Name: "ips", SentRate: 2500, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 1300}, {Name: "b", SentRate: 1200}}}),
+			with("a-2", v1alpha1.FunctionStatus{Name: "dpi", SentRate: 9000}),
+		}},
+	}
+	used := func() (percent []int32) {
+		for _, f := range s.blackboxes() {
+			percent = append(percent, f.UtilizationPercent)
+		}
+		return percent
+	}
+	if got := used(); !slices.Equal(got, []int32{0, 90}) {
+		t.Errorf("dpi and ips are used to %v percent, want 0, as nobody knows what dpi can do, and 90", got)
+	}
+	if got := s.blackboxes()[1].Replicas; got[0].SentRate != 2500 || got[1].SentRate != 3000 {
+		t.Errorf("replicas are %+v, want the sums of all instances", got)
+	}
+	s.Chain.Status.Functions = s.blackboxes()
+	s.Instances[0].Status.Functions[0].Replicas[1].SentRate = 1900
+	if got := used(); got[1] != 90 {
+		t.Errorf("ips is used to %d percent, want what was said before, as it is about that", got[1])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/fleet"
 	"github.com/sinter-nfv/sinter/controllers/words"
 )
@@ -28,6 +29,8 @@ type View struct {
 	Target   *v1alpha1.ChainProgram  // that instances are to run
 	Chosen   bool                    // the target, or that there is none
 	Found    ConditionStatuses
+	// Capacities are what functions can do, where the chain says it.
+	Capacities []scaling.Capacity
 }
 
 // Program finds a program of the chain by its name.

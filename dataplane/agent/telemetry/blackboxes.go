@@ -53,11 +53,9 @@ type traffic struct {
 }
 
 func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
+	t.sent += sentBy(s, w)
 	for _, p := range s.GetPorts() {
-		switch p.GetInterface() {
-		case w.GetOut():
-			t.sent += p.GetTxPackets() - w.GetProbes()
-		case w.GetBack():
+		if p.GetInterface() == w.GetBack() {
 			t.returned += p.GetRxPackets() - w.GetAnswers()
 		}
 	}
@@ -67,6 +65,16 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 		}
 		t.times[i] += n
 	}
+}
+
+// sentBy is how many packets left by a wire, without probes.
+func sentBy(s *controlpb.Stats, w *controlpb.WireStats) (n uint64) {
+	for _, p := range s.GetPorts() {
+		if p.GetInterface() == w.GetOut() {
+			n += p.GetTxPackets() - w.GetProbes()
+		}
+	}
+	return n
 }
 
 // pastOf is how many packets went past a function: as it had let enough of their flows through, or as it was down.
@@ -142,6 +150,7 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 	addReplicas(functions, s.State.Program.Program, s.Now.Stats)
 	if s.Before != nil && seconds > 0 {
 		measure(functions, trafficOf(s.Before.Stats, s.State.Program), trafficOf(s.Now.Stats, s.State.Program), seconds)
+		measureReplicas(functions, replicasOf(s.State.Program.Program), s.Before.Stats, s.Now.Stats, seconds)
 		if s.Before.Hash() != s.Now.Hash() { // another program's counters are others
 			for _, f := range functions {
 				f.PastRate = 0

@@ -32,8 +32,9 @@ const (
 	rateStep = 0.25  // of a rate or count, and by at least
 	rateMin  = 1000  // packets per second, sessions
 	lossMin  = 10    // packets per second that were dropped
-	workStep = 0.125 // of the work that all shards want, and by at least
+	workStep = 0.125 // of the work that all shards want, and of packets for a function; and by at least
 	workMin  = 20    // thousandths of a core
+	sentMin  = 100   // packets per second for a function
 )
 
 // Pacer decides when a report is worth a write.
@@ -160,7 +161,17 @@ func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
 	}
 	return moved(a.PacketRate, b.PacketRate, rateStep, rateMin) || moved(a.Sessions, b.Sessions, rateStep, rateMin) ||
 		moved(a.DropRate, b.DropRate, rateStep, lossMin) || moved(a.LossRate, b.LossRate, rateStep, lossMin) ||
-		moved(workOf(a), workOf(b), workStep, workMin)
+		moved(workOf(a), workOf(b), workStep, workMin) || functionsMoved(a.Functions, b.Functions)
+}
+
+// functionsMoved tells whether others are given more or fewer packets, by which the chain is scaled.
+func functionsMoved(a, b []v1alpha1.FunctionStatus) bool {
+	return !slices.EqualFunc(a, b, func(a, b v1alpha1.FunctionStatus) bool {
+		return a.Name == b.Name && !moved(a.SentRate, b.SentRate, workStep, sentMin) &&
+			slices.EqualFunc(a.Replicas, b.Replicas, func(a, b v1alpha1.ReplicaStatus) bool {
+				return a.Name == b.Name && !moved(a.SentRate, b.SentRate, workStep, sentMin)
+			})
+	})
 }
 
 // workOf is the work that all shards want and that is done beside, in thousandths of a core.

@@ -92,7 +92,8 @@ func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	was := v1alpha1.ChainInstanceStatus{
 		AppliedHash: "a", PacketRate: 100_000, Cores: []v1alpha1.CoreStatus{{LCore: 1, LoadPercent: 50}},
-		Groups: []v1alpha1.GroupStatus{{Name: "all", Work: []int32{0, 100, 60}}},
+		Groups:    []v1alpha1.GroupStatus{{Name: "all", Work: []int32{0, 100, 60}}},
+		Functions: []v1alpha1.FunctionStatus{{Name: "ips", SentRate: 5000, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 2500}, {Name: "b", SentRate: 2500}}}},
 	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.ChainInstanceStatus)
@@ -112,8 +113,13 @@ func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 		"half of the packets are gone": {func(s *v1alpha1.ChainInstanceStatus) { s.PacketRate = 50_000 }, numberPause, true},
 		"shards that want more":        {func(s *v1alpha1.ChainInstanceStatus) { s.Groups[0].Work = []int32{0, 100, 60, 25} }, numberPause, true},
 		"shards that want a bit more":  {func(s *v1alpha1.ChainInstanceStatus) { s.Groups[0].Work = []int32{0, 100, 78} }, time.Minute, false},
-		"nothing":                      {func(*v1alpha1.ChainInstanceStatus) {}, time.Minute, false},
-		"nothing, but long ago":        {func(*v1alpha1.ChainInstanceStatus) {}, heartbeat * 6 / 5, true},
+		"more for a function":          {func(s *v1alpha1.ChainInstanceStatus) { s.Functions[0].SentRate = 6000 }, numberPause, true},
+		"a bit more for a function":    {func(s *v1alpha1.ChainInstanceStatus) { s.Functions[0].SentRate = 5500 }, time.Minute, false},
+		"more for a replica": {func(s *v1alpha1.ChainInstanceStatus) {
+			s.Functions[0].Replicas[0].SentRate, s.Functions[0].Replicas[1].SentRate = 3000, 2000
+		}, numberPause, true},
+		"nothing":               {func(*v1alpha1.ChainInstanceStatus) {}, time.Minute, false},
+		"nothing, but long ago": {func(*v1alpha1.ChainInstanceStatus) {}, heartbeat * 6 / 5, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p Pacer

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -54,6 +55,29 @@ func addReplicas(functions map[string]*v1alpha1.FunctionStatus, p *program.Progr
 			f.Replicas = append(f.Replicas, v1alpha1.ReplicaStatus{Name: v1alpha1.Name(r.inside), Ready: r.isUp(s.GetWires()), Flows: flowsOf(s, r.table)})
 		}
 	}
+}
+
+// measureReplicas fills in what left for each replica between two samples.
+func measureReplicas(functions map[string]*v1alpha1.FunctionStatus, replicas map[string][]replica, before, now *controlpb.Stats, seconds float64) {
+	for name, list := range replicas {
+		f := functions[name]
+		if f == nil {
+			continue
+		}
+		for i, r := range list {
+			f.Replicas[i].SentRate = round(engine.PerSecond(r.sent(before), r.sent(now), seconds))
+		}
+	}
+}
+
+// sent is how many packets left for a replica, in both directions, without probes.
+func (r replica) sent(s *controlpb.Stats) (n uint64) {
+	for _, w := range s.GetWires() {
+		if w.GetOut() == r.inside || w.GetOut() == r.outside {
+			n += sentBy(s, w)
+		}
+	}
+	return n
 }
 
 // flowsOf are how many flows a table has.

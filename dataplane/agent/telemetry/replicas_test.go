@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,5 +67,30 @@ func TestAFunctionIsThereAsLongAsAReplicaIs(t *testing.T) {
 				t.Errorf("the status has %+v, want ready: %t and %+v", f, c.ready[0], want)
 			}
 		})
+	}
+}
+
+func TestTheStatusHasWhatEachReplicaIsGiven(t *testing.T) {
+	s := replicating(t)
+	given := func(n uint64) (ports []*controlpb.PortStats) {
+		for i, wire := range []string{"a-in", "a-out", "b-in", "b-out"} {
+			ports = append(ports, &controlpb.PortStats{Interface: wire, TxPackets: n << i, RxPackets: 99 * n})
+		}
+		return ports
+	}
+	s.Before.Stats.Wires = nil
+	for _, w := range s.Now.Stats.Wires {
+		before := proto.CloneOf(w)
+		before.Probes, w.Probes = 10, 20
+		s.Before.Stats.Wires = append(s.Before.Stats.Wires, before)
+	}
+	s.Before.Stats.Ports, s.Now.Stats.Ports = given(1000), given(3000)
+	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
+	f := s.Status(nil).Functions
+	want := []v1alpha1.ReplicaStatus{
+		{Name: "a-in", Ready: true, Flows: 10, SentRate: (2000 + 4000 - 20) / seconds}, {Name: "b-in", Ready: true, Flows: 11, SentRate: (8000 + 16000 - 20) / seconds},
+	}
+	if len(f) != 1 || !slices.Equal(f[0].Replicas, want) || f[0].SentRate != (30000-40)/seconds {
+		t.Errorf("got %+v, want %+v of %d packets per second", f, want, (30000-40)/seconds)
 	}
 }

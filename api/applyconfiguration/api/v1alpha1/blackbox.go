@@ -42,7 +42,10 @@ type BlackboxApplyConfiguration struct {
 	// image, each replica is a container of its own, with the name of its wire inside.
 	Replicas []BlackboxReplicaApplyConfiguration `json:"replicas,omitempty"`
 	// Affinity is for how long flows stay with their replicas, and how many there are.
-	Affinity                            *BlackboxAffinityApplyConfiguration `json:"affinity,omitempty"`
+	Affinity *BlackboxAffinityApplyConfiguration `json:"affinity,omitempty"`
+	// Scaling says how many packets a container of the function can process, so that the chain gets more instances (spec.scaling.maxInstances) before these are
+	// too many for it, and not only if they are too many for the engine. With an image only.
+	Scaling                             *BlackboxScalingApplyConfiguration `json:"scaling,omitempty"`
 	BlackboxContainerApplyConfiguration `json:""`
 }
 
@@ -126,6 +129,14 @@ func (b *BlackboxApplyConfiguration) WithReplicas(values ...*BlackboxReplicaAppl
 // If called multiple times, the Affinity field is set to the value of the last call.
 func (b *BlackboxApplyConfiguration) WithAffinity(value *BlackboxAffinityApplyConfiguration) *BlackboxApplyConfiguration {
 	b.Affinity = value
+	return b
+}
+
+// WithScaling sets the Scaling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Scaling field is set to the value of the last call.
+func (b *BlackboxApplyConfiguration) WithScaling(value *BlackboxScalingApplyConfiguration) *BlackboxApplyConfiguration {
+	b.Scaling = value
 	return b
 }
 

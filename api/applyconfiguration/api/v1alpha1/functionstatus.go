@@ -29,6 +29,9 @@ type FunctionStatusApplyConfiguration struct {
 	LatencyMedianMicroseconds *int64 `json:"latencyMedianMicroseconds,omitempty"`
 	// LatencyP99Microseconds is the time within which 99 of 100 of them come back.
 	LatencyP99Microseconds *int64 `json:"latencyP99Microseconds,omitempty"`
+	// UtilizationPercent is how much of its capacity (scaling.capacity) its busiest container is given, of all instances. Absent: no capacity is known,
+	// or it is given nothing. Instances do not report it.
+	UtilizationPercent *int32 `json:"utilizationPercent,omitempty"`
 	// Contradictions are what it did within the last minute against its declaration: header fields that it changed, as behavior.writes names them;
 	// what no function may change, Protocol and TTLRaised; and Dropped, Resized, Originated and Reordered.
 	Contradictions []string `json:"contradictions,omitempty"`
@@ -95,6 +98,14 @@ func (b *FunctionStatusApplyConfiguration) WithLatencyMedianMicroseconds(value i
 // If called multiple times, the LatencyP99Microseconds field is set to the value of the last call.
 func (b *FunctionStatusApplyConfiguration) WithLatencyP99Microseconds(value int64) *FunctionStatusApplyConfiguration {
 	b.LatencyP99Microseconds = &value
+	return b
+}
+
+// WithUtilizationPercent sets the UtilizationPercent field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UtilizationPercent field is set to the value of the last call.
+func (b *FunctionStatusApplyConfiguration) WithUtilizationPercent(value int32) *FunctionStatusApplyConfiguration {
+	b.UtilizationPercent = &value
 	return b
 }
 

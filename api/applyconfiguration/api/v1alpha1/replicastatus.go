@@ -15,6 +15,8 @@ type ReplicaStatusApplyConfiguration struct {
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
 	// Ready: it answers probes in both directions.
 	Ready *bool `json:"ready,omitempty"`
+	// SentRate is the number of packets per second that leave for it.
+	SentRate *int64 `json:"sentRate,omitempty"`
 	// Flows that belong to it. One that is draining may be taken out when there are none.
 	Flows *int64 `json:"flows,omitempty"`
 }
@@ -38,6 +40,14 @@ func (b *ReplicaStatusApplyConfiguration) WithName(value apiv1alpha1.Name) *Repl
 // If called multiple times, the Ready field is set to the value of the last call.
 func (b *ReplicaStatusApplyConfiguration) WithReady(value bool) *ReplicaStatusApplyConfiguration {
 	b.Ready = &value
+	return b
+}
+
+// WithSentRate sets the SentRate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SentRate field is set to the value of the last call.
+func (b *ReplicaStatusApplyConfiguration) WithSentRate(value int64) *ReplicaStatusApplyConfiguration {
+	b.SentRate = &value
 	return b
 }
 

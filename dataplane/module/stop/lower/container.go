@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/graph/lower"
 )
@@ -34,6 +35,7 @@ func checkContainer(b *lower.Builder, f *lower.Function, spec *v1alpha1.Blackbox
 		}
 	}
 	checkResources(b, f, &spec.Resources)
+	checkCapacity(b, f, spec.Scaling)
 	for _, w := range wires {
 		if w == nil {
 			continue
@@ -45,6 +47,16 @@ func checkContainer(b *lower.Builder, f *lower.Function, spec *v1alpha1.Blackbox
 	}
 	if spec.Transport == v1alpha1.BlackboxMemif {
 		checkMemory(b, f, wires)
+	}
+}
+
+// checkCapacity refuses what is no rate of packets.
+func checkCapacity(b *lower.Builder, f *lower.Function, s *v1alpha1.BlackboxScaling) {
+	if s == nil {
+		return
+	}
+	if _, refused := rules.ParseRate(string(s.Capacity)); refused != "" {
+		b.Fail(f.Object, f.Path+".scaling.capacity", string(s.Capacity), "%s", refused)
 	}
 }
 

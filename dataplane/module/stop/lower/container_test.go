@@ -19,6 +19,8 @@ func TestWhatIsWrongWithAContainer(t *testing.T) {
 		"no CPU":                     {wires, contained + ", resources: {cpu: 1m}", at + `.resources.cpu: "1m": must be from 10m to 64, like 500m or 2`},
 		"no memory":                  {wires, contained + ", resources: {memory: 1Ki}", at + `.resources.memory: "1Ki": must be from 1Mi to 10Ti, like 512Mi or 2Gi`},
 		"more CPUs than any node":    {wires, contained + ", resources: {cpu: 65}", `"65": must be from 10m to 64`},
+		"a capacity of nothing":      {wires, contained + ", scaling: {capacity: 0pps}", at + `.scaling.capacity: "0pps": must be from 1pps to 1000Mpps`},
+		"a capacity in bits":         {wires, contained + ", scaling: {capacity: 1 Gbit/s}", at + `.scaling.capacity: "1 Gbit/s": must be a rate of packets, like "200 kpps"`},
 		"less than no memory":        {wires, contained + ", resources: {memory: -1Gi}", "must be "},
 		"a variable without a name":  {wires, contained + ", env: [{name: 1A, value: x}]", at + ".env[0].name: "},
 		"a wire with a network": {
