@@ -3571,15 +3571,18 @@ func (x *Traced) GetOver() string {
 }
 
 type TracedPacket struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the packet among those that its worker received
-	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	TimeNs        uint64                 `protobuf:"varint,3,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // the engine's clock
-	Classes       []*TracedClass         `protobuf:"bytes,4,rep,name=classes,proto3" json:"classes,omitempty"`
-	Drops         []string               `protobuf:"bytes,5,rep,name=drops,proto3" json:"drops,omitempty"` // reasons; several if there were copies
-	Frames        []*TracedFrame         `protobuf:"bytes,6,rep,name=frames,proto3" json:"frames,omitempty"`
-	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`      // there were more classes, drops or frames
-	Shard         uint32                 `protobuf:"varint,60,opt,name=shard,proto3" json:"shard,omitempty"` // of its state, plus one; 0: it met none, or one worker has all
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Number  uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the packet among those that its worker received
+	Worker  uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	TimeNs  uint64                 `protobuf:"varint,3,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // the engine's clock
+	Classes []*TracedClass         `protobuf:"bytes,4,rep,name=classes,proto3" json:"classes,omitempty"`
+	Drops   []string               `protobuf:"bytes,5,rep,name=drops,proto3" json:"drops,omitempty"` // reasons; several if there were copies
+	Frames  []*TracedFrame         `protobuf:"bytes,6,rep,name=frames,proto3" json:"frames,omitempty"`
+	Cut     bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"` // there were more classes, drops or frames
+	// A packet that was at functions outside of the program has a record for each part of its way. The first one's number and worker; no number: this is it.
+	FirstNumber   uint64 `protobuf:"varint,8,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"`
+	FirstWorker   uint32 `protobuf:"varint,9,opt,name=first_worker,json=firstWorker,proto3" json:"first_worker,omitempty"`
+	Shard         uint32 `protobuf:"varint,60,opt,name=shard,proto3" json:"shard,omitempty"` // of its state, plus one; 0: it met none, or one worker has all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3661,6 +3664,20 @@ func (x *TracedPacket) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *TracedPacket) GetFirstNumber() uint64 {
+	if x != nil {
+		return x.FirstNumber
+	}
+	return 0
+}
+
+func (x *TracedPacket) GetFirstWorker() uint32 {
+	if x != nil {
+		return x.FirstWorker
+	}
+	return 0
 }
 
 func (x *TracedPacket) GetShard() uint32 {
@@ -5006,7 +5023,7 @@ const file_control_proto_rawDesc = "" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x1a\n" +
 	"\bexamined\x18\x03 \x01(\x04R\bexamined\x12\x16\n" +
 	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x12\n" +
-	"\x04over\x18\x05 \x01(\tR\x04over\"\x87\x02\n" +
+	"\x04over\x18\x05 \x01(\tR\x04over\"\xcd\x02\n" +
 	"\fTracedPacket\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x17\n" +
@@ -5014,7 +5031,9 @@ const file_control_proto_rawDesc = "" +
 	"\aclasses\x18\x04 \x03(\v2\x1e.sinter.control.v1.TracedClassR\aclasses\x12\x14\n" +
 	"\x05drops\x18\x05 \x03(\tR\x05drops\x126\n" +
 	"\x06frames\x18\x06 \x03(\v2\x1e.sinter.control.v1.TracedFrameR\x06frames\x12\x10\n" +
-	"\x03cut\x18\a \x01(\bR\x03cut\x12\x14\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\x12!\n" +
+	"\ffirst_number\x18\b \x01(\x04R\vfirstNumber\x12!\n" +
+	"\ffirst_worker\x18\t \x01(\rR\vfirstWorker\x12\x14\n" +
 	"\x05shard\x18< \x01(\rR\x05shard\"=\n" +
 	"\vTracedClass\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x14\n" +

@@ -3,6 +3,7 @@
 
 #include "sn_past.h"
 #include "sn_spot.h"
+#include "sn_trace_mark.h"
 #include "sn_wires.h"
 
 void sn_output_count_drop(struct sn_env *env, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
@@ -106,12 +107,29 @@ static void flush(struct sn_env *env, uint16_t iface)
 	tx->bytes += bytes;
 }
 
+/* A frame that is queued while a trace is on. One that goes past a function is not sent. */
+static __rte_noinline void trace_queued(struct sn_env *env, uint16_t iface, struct rte_mbuf *m)
+{
+	bool past = env->past_wires >> iface & 1;
+
+	if (env->program && env->program->interfaces[iface].wire) {
+		uint64_t mark = sn_trace_leaves(env->trace);
+
+		if (mark && past)
+			sn_trace_mark_set(m, mark);
+		else if (mark)
+			sn_spot_follow(env, iface, m, mark);
+	}
+	if (!past)
+		sn_trace_sent(env->trace, iface, m);
+}
+
 void sn_output_queued(struct sn_env *env, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &env->sending.out[iface];
 
-	if (env->trace && !(env->past_wires >> iface & 1))
-		sn_trace_sent(env->trace, iface, b->pkts[b->n - 1]);
+	if (unlikely(env->trace != NULL))
+		trace_queued(env, iface, b->pkts[b->n - 1]);
 	if (b->n == SN_BURST_MAX)
 		flush(env, iface);
 }

@@ -5,6 +5,7 @@
 
 #include "sn_env.h"
 #include "sn_tag.h"
+#include "sn_trace_mark.h"
 #include "sn_wires.h"
 
 enum {
@@ -200,13 +201,14 @@ static bool take(struct sn_spot *s, uint64_t now)
 	       change_state(s, &was, SN_SPOT_HELD);
 }
 
-/* The next one that can be taken, to be filled in. NULL: so many are at the function, or lost there. */
-static struct sn_spot *take_next(struct sn_spots *spots, uint64_t now, uint32_t *number)
+/* The next one of the first ones that can be taken, to be filled in. NULL: so many are at the function, or
+ * lost there. */
+static struct sn_spot *take_next(struct sn_spots *spots, uint32_t of, uint64_t now, uint32_t *number)
 {
 	uint32_t first = atomic_fetch_add_explicit(&spots->next, 1, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < SN_SPOTS; i++) {
-		*number = (first + i) % SN_SPOTS;
+	for (uint32_t i = 0; i < of; i++) {
+		*number = (first + i) % of;
 		if (take(&spots->spots[*number], now))
 			return &spots->spots[*number];
 	}
@@ -232,18 +234,19 @@ static const struct sn_stop *stop_of(const struct sn_env *env, uint16_t iface, s
 
 /* A frame leaves under an address of its own. NULL: there is none left. */
 static struct sn_spot *check(struct sn_env *env, const struct sn_stop *stop, struct rte_mbuf *m,
-			     const struct sn_spot_fields *fields, struct sn_spot *before)
+			     const struct sn_spot_fields *fields, struct sn_spot *before, uint64_t mark)
 {
 	uint8_t *source = rte_pktmbuf_mtod_offset(m, uint8_t *, AT_SOURCE);
 	uint32_t number, port = env->addresses.ports[stop->back];
 	struct sn_spots *spots = &env->wires->wires[port].spots;
-	struct sn_spot *s = take_next(spots, env->burst.now, &number);
+	struct sn_spot *s = take_next(spots, mark ? SN_SPOTS / 2 : SN_SPOTS, env->burst.now, &number);
 
 	if (!s)
 		return NULL;
 	s->allowed = sn_spot_allowed(stop);
 	s->fields = *fields;
 	s->before = before;
+	s->mark = mark;
 	atomic_store_explicit(&s->overtaken, false, memory_order_relaxed);
 	memcpy(s->source, source, sizeof(s->source));
 	atomic_store_explicit(&s->sent_at, env->burst.now, memory_order_relaxed);
@@ -268,7 +271,7 @@ static void check_next(struct sn_env *env, uint16_t iface, const struct sn_stop 
 
 		if (stop_of(env, iface, frames[i], &fields) != stop || !is_one_flow(flow, &fields))
 			continue;
-		check(env, stop, frames[i], &fields, first);
+		check(env, stop, frames[i], &fields, first, 0);
 		return;
 	}
 }
@@ -283,9 +286,18 @@ void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, 
 	if (!stop)
 		return;
 	env->spotted &= ~(1ull << iface);
-	first = check(env, stop, frames[at], &fields, NULL);
+	first = check(env, stop, frames[at], &fields, NULL, 0);
 	if (first && stop->never & SN_NEVER_REORDERS)
 		check_next(env, iface, stop, first, &fields, frames + at + 1, n - at - 1);
+}
+
+void sn_spot_follow(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t mark)
+{
+	struct sn_spot_fields fields;
+	const struct sn_stop *stop = stop_of(env, iface, m, &fields);
+
+	if (stop)
+		check(env, stop, m, &fields, NULL, mark);
 }
 
 void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m)
@@ -380,6 +392,10 @@ bool sn_spot_back(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64
 		return false;
 	spots = &env->wires->wires[env->addresses.ports[iface]].spots;
 	memcpy(f + AT_SOURCE, s->source, sizeof(s->source));
+	if (s->mark) {
+		sn_trace_mark_set(m, s->mark);
+		s->mark = 0; /* what comes with the same address then is not that packet */
+	}
 	if (is_out(was)) {
 		note_time(spots, relaxed(&s->sent_at), now);
 		judge_order(spots, s, now);

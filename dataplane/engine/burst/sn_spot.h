@@ -6,7 +6,7 @@
  * Spot checks of functions outside of the program: whether they change what they declare, and how long they
  * take. Now and then a frame leaves for one from an address that no other frame has, instead of its
  * continuation's. So it is known when it comes back, whatever the function has done to it, and no other
- * packet is taken for it. It goes on by its continuation then.
+ * packet is taken for it. It goes on by its continuation then. Packets that are traced leave so, too.
  *
  * An address is 06:<key, 28 bits; port, 6 bits; number, 6 bits>: a local one, and no tag (sn_tag.h). There
  * are few, so a bridge that learns has to know few.
@@ -69,6 +69,7 @@ struct sn_spot {
 	struct sn_spot_fields fields;
 	struct sn_spot *before; /* of the flow's packet that left before it, at the same time; NULL: none */
 	_Atomic bool overtaken; /* the flow's packet that left behind it has come back */
+	uint64_t mark;		/* of a packet that is traced (sn_trace_mark.h); 0: it is not */
 };
 
 /* A way through a function. Times are in ns. */
@@ -88,6 +89,11 @@ bool sn_spots_due(struct sn_spots *spots, uint64_t now);
 
 /* One of n frames that are about to be sent by a wire is checked, if there is one that can be. */
 void sn_spot_send(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n);
+
+/* A frame that is about to be sent by a wire is traced: it gets the mark when it is back, if there is room.
+ * Half of a way's spots are for such frames, so that many that do not come back leave others to be checked.
+ */
+void sn_spot_follow(struct sn_env *env, uint16_t iface, struct rte_mbuf *m, uint64_t mark);
 
 /* A frame was not sent after all. */
 void sn_spot_forget(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m);

@@ -30,6 +30,7 @@ struct sn_tracing {
 	bool on;
 	uint64_t read_ns; /* when it was read last */
 	struct sn_trace_rules rules;
+	uint8_t epoch; /* of the last trace */
 	struct sn_trace *workers[SN_WORKERS_MAX];
 	/* Segments of the program that was traced; it may be gone. */
 	uint32_t n_segments;
@@ -75,7 +76,8 @@ static void release(struct sn_tracing *tracing)
 	free(tracing->first_class);
 	free(tracing->rules.classes);
 	free(tracing->rules.reasons);
-	*tracing = (struct sn_tracing){.threads = tracing->threads, .harness = tracing->harness};
+	*tracing = (struct sn_tracing){
+		.threads = tracing->threads, .harness = tracing->harness, .epoch = tracing->epoch};
 }
 
 void sn_tracing_stop(struct sn_tracing *tracing)
@@ -197,6 +199,8 @@ static int make_rules(struct sn_tracing *tracing, const struct sn_program *progr
 			       TIME_MAX / SECOND);
 	rules->until_ns = sn_threads_now(tracing->threads) + duration;
 	rules->seed = tracing->harness ? 1 : rte_rand();
+	tracing->epoch = (uint8_t)(tracing->epoch % UINT8_MAX + 1);
+	rules->epoch = tracing->epoch;
 	if (note_program(tracing, program) != 0)
 		return SN_NO_MEMORY;
 	if (start->n_classes > 0)
@@ -269,7 +273,7 @@ int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Control__V1__Star
 		return -1;
 	}
 	for (unsigned int i = 0; i < sn_threads_count(tracing->threads); i++) {
-		tracing->workers[i] = sn_trace_create(&tracing->rules);
+		tracing->workers[i] = sn_trace_create(&tracing->rules, (uint8_t)i);
 		if (tracing->workers[i] == NULL) {
 			release(tracing);
 			return SN_NO_MEMORY;
@@ -335,6 +339,8 @@ static Sinter__Control__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 	p->time_ns = head->time_ns;
 	p->cut = head->cut != 0;
 	p->shard = head->shard;
+	p->first_number = head->first_number;
+	p->first_worker = head->first_worker;
 	for (uint32_t i = 0; i < head->n_classes; i++) {
 		sinter__control__v1__traced_class__init(&class_of[i]);
 		set_class(tracing, classes[i], &class_of[i]);

@@ -8,6 +8,7 @@
 
 #include "sn_reason.h"
 #include "sn_parse.h"
+#include "sn_trace_mark.h"
 
 #define RING_BYTES   (4u << 20)
 #define BURST_FRAMES (4u * SN_BURST_MAX) /* that all of a burst's packets may have, on average */
@@ -23,7 +24,10 @@ struct watched {
 	struct sn_trace_packet head;
 	bool class_wanted;
 	bool reason_wanted;
-	bool handed; /* another worker has its turn */
+	bool handed;	/* another worker has its turn */
+	bool sampled;	/* else it is watched because it was at a function */
+	bool leaves;	/* for a function */
+	uint64_t first; /* mark of the packet's first part; 0: this is it */
 	uint32_t classes[SN_TRACE_CLASSES];
 	uint32_t drops[SN_TRACE_DROPS];
 	struct frame frames[SN_TRACE_FRAMES];
@@ -31,6 +35,7 @@ struct watched {
 
 struct sn_trace {
 	struct sn_trace_rules *rules;
+	uint8_t worker;
 	uint64_t random;
 	uint32_t gap; /* packets until the next that is watched, itself included */
 	bool in_burst;
@@ -49,7 +54,7 @@ struct sn_trace {
 	struct sn_trace_ring ring;
 };
 
-struct sn_trace *sn_trace_create(struct sn_trace_rules *rules)
+struct sn_trace *sn_trace_create(struct sn_trace_rules *rules, uint8_t worker)
 {
 	struct sn_trace *t = aligned_alloc(64, RTE_ALIGN(sizeof(*t), 64));
 
@@ -57,6 +62,7 @@ struct sn_trace *sn_trace_create(struct sn_trace_rules *rules)
 		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->rules = rules;
+	t->worker = worker;
 	t->random = rules->seed | 1;
 	t->gap = 1;
 	t->scratch_size = BURST_FRAMES * rules->snap_len;
@@ -98,6 +104,41 @@ static void add(_Atomic uint64_t *count, int64_t n)
 			      memory_order_relaxed);
 }
 
+/* ---- packets that were at functions ---- */
+
+enum { NUMBER_BITS = 48, EPOCH_AT = 56 };
+
+/* The mark of a packet of this worker: which trace, which worker, which packet. */
+static uint64_t mark_of(const struct sn_trace *t, uint64_t number)
+{
+	return (uint64_t)t->rules->epoch << EPOCH_AT | (uint64_t)t->worker << NUMBER_BITS |
+	       (number & (UINT64_MAX >> (64 - NUMBER_BITS)));
+}
+
+/* The mark of a frame; 0: it has none of this trace. */
+static uint64_t mark_in(const struct sn_trace *t, const struct rte_mbuf *m)
+{
+	uint64_t mark = sn_trace_mark(m);
+
+	return mark >> EPOCH_AT == t->rules->epoch ? mark : 0;
+}
+
+static _Atomic uint64_t *went_at(const struct sn_trace *t, uint64_t mark)
+{
+	return &t->rules->went[(mark ^ mark >> NUMBER_BITS) % SN_TRACE_WENT];
+}
+
+static uint64_t first_of(const struct sn_trace *t, const struct watched *p)
+{
+	return p->first ? p->first : mark_of(t, p->head.number);
+}
+
+/* Whether the part of its way before the last function was wanted. */
+static bool is_followed(const struct sn_trace *t, const struct watched *p)
+{
+	return p->first && atomic_load_explicit(went_at(t, p->first), memory_order_relaxed) == p->first;
+}
+
 /* ---- which packets are watched ---- */
 
 /* 1 .. 2 * one_in - 1, so that traffic with a rhythm does not hide from the sample (xorshift64). */
@@ -124,6 +165,9 @@ static struct watched *watch(struct sn_trace *t, uint64_t number)
 	p->class_wanted = !t->rules->classes;
 	p->reason_wanted = !t->rules->reasons;
 	p->handed = false;
+	p->sampled = true;
+	p->leaves = false;
+	p->first = 0;
 	add(&t->examined, 1);
 	return p;
 }
@@ -162,10 +206,18 @@ void sn_trace_begin(struct sn_trace *t, uint16_t iface, struct rte_mbuf *const *
 		return;
 	add(&t->received, n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (--t->gap)
+		uint64_t first = mark_in(t, frames[i]);
+		bool sampled = --t->gap == 0;
+		struct watched *p;
+
+		if (sampled)
+			t->gap = next_gap(t);
+		if (!sampled && !first)
 			continue;
-		t->gap = next_gap(t);
-		keep(t, watch(t, t->number + i + 1), SN_TRACE_RECEIVED, iface, frames[i]);
+		p = watch(t, t->number + i + 1);
+		p->sampled = sampled;
+		p->first = first;
+		keep(t, p, SN_TRACE_RECEIVED, iface, frames[i]);
 		t->index[i] = t->n_watched;
 	}
 	t->number += n;
@@ -224,6 +276,14 @@ void sn_trace_sent(struct sn_trace *t, uint16_t iface, const struct rte_mbuf *m)
 		keep(t, t->turn, SN_TRACE_SENT, iface, m);
 }
 
+uint64_t sn_trace_leaves(struct sn_trace *t)
+{
+	if (!t->turn)
+		return 0;
+	t->turn->leaves = true;
+	return first_of(t, t->turn);
+}
+
 static void note_drop(struct sn_trace *t, struct watched *p, const struct rte_mbuf *m, uint32_t reason)
 {
 	if (t->rules->reasons)
@@ -255,14 +315,22 @@ static void drop_out_of_turn(struct sn_trace *t, const struct rte_mbuf *m, uint3
 	}
 }
 
-static void commit(struct sn_trace *t, const struct watched *p)
+static bool is_wanted(const struct sn_trace *t, const struct watched *p)
 {
-	const struct sn_trace_packet *h = &p->head;
+	return !p->handed && !over(t) &&
+	       (is_followed(t, p) || (p->sampled && p->class_wanted && p->reason_wanted));
+}
+
+static void commit(struct sn_trace *t, struct watched *p)
+{
+	struct sn_trace_packet *h = &p->head;
 	uint32_t len = sizeof(*h) + (h->n_classes + h->n_drops) * sizeof(uint32_t) +
 		       h->n_frames * sizeof(struct sn_trace_frame);
 
-	if (!p->class_wanted || !p->reason_wanted || p->handed || over(t))
+	if (!is_wanted(t, p))
 		return;
+	h->first_worker = (uint8_t)(p->first >> NUMBER_BITS);
+	h->first_number = p->first & (UINT64_MAX >> (64 - NUMBER_BITS));
 	for (uint32_t i = 0; i < h->n_frames; i++)
 		len += p->frames[i].head.kept;
 	if (!sn_trace_ring_begin(&t->ring, len)) {
@@ -279,6 +347,8 @@ static void commit(struct sn_trace *t, const struct watched *p)
 	for (uint32_t i = 0; i < h->n_frames; i++)
 		sn_trace_ring_put(&t->ring, t->scratch + p->frames[i].offset, p->frames[i].head.kept);
 	sn_trace_ring_publish(&t->ring);
+	if (p->leaves)
+		atomic_store_explicit(went_at(t, first_of(t, p)), first_of(t, p), memory_order_relaxed);
 }
 
 /* A packet whose burst is long gone: it waited for an address that nobody told. */

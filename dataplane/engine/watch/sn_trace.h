@@ -8,7 +8,8 @@
  * left, into a ring that the control thread reads. The worker never waits.
  *
  * A packet's way is one burst: what happens in its turn (answers, copies, ARP) is
- * its doing.
+ * its doing. Behind a function that it leaves for it is a burst of its own, with a
+ * record of its own, which says what packet it was.
  */
 
 #include <stdatomic.h>
@@ -26,7 +27,10 @@
 #define SN_TRACE_DROPS	 8
 #define SN_TRACE_FRAMES	 16
 
-/* Wishes of a trace; the same for all workers, which only add to `taken`. */
+/* Packets that left for functions, and whose way behind these is wanted. */
+#define SN_TRACE_WENT 1024
+
+/* Wishes of a trace; the same for all workers, which only add to `taken` and write `went`. */
 struct sn_trace_rules {
 	uint32_t one_in;
 	uint32_t snap_len;
@@ -35,6 +39,8 @@ struct sn_trace_rules {
 	bool *classes; /* by class of the program; NULL: any */
 	bool *reasons; /* by drop reason; NULL: any, dropped or not */
 	uint64_t seed;
+	uint8_t epoch;			      /* of the trace, not 0: marks of another one are not believed */
+	_Atomic uint64_t went[SN_TRACE_WENT]; /* marks, by their hash */
 	_Atomic uint32_t taken;
 	_Atomic bool program_gone; /* classes have other meanings now */
 };
@@ -62,13 +68,16 @@ struct sn_trace_packet {
 	uint32_t n_frames;
 	uint32_t cut;	/* there was more */
 	uint32_t shard; /* of its state, plus one; 0: it is not told */
-	uint32_t pad;
+	/* A packet that was at functions has a record for each part of its way. The first one's worker and
+	 * number; 0: this is it, or the packet was not watched there. */
+	uint32_t first_worker;
+	uint64_t first_number;
 };
 
 struct sn_trace;
 
-/* NULL without memory. rules outlive the trace. */
-struct sn_trace *sn_trace_create(struct sn_trace_rules *rules);
+/* The trace of a worker by its number. NULL without memory. rules outlive the trace. */
+struct sn_trace *sn_trace_create(struct sn_trace_rules *rules, uint8_t worker);
 void sn_trace_free(struct sn_trace *trace);
 
 struct sn_trace_counts {
@@ -101,6 +110,10 @@ void sn_trace_shard(struct sn_trace *trace, uint8_t shard);
 
 /* A frame leaves in its turn. */
 void sn_trace_sent(struct sn_trace *trace, uint16_t iface, const struct rte_mbuf *m);
+
+/* The packet whose turn it is leaves for a function, or goes past one. What it is to be marked with
+ * (sn_trace_mark.h) when it is back; 0: it is not watched. */
+uint64_t sn_trace_leaves(struct sn_trace *trace);
 
 /* A packet is dropped: in its turn, before it, by the port (as SN_REASON_TX_FULL), or by a timer between two
  * bursts. m may be NULL. */

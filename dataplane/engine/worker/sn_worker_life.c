@@ -4,6 +4,7 @@
 #include <rte_errno.h>
 
 #include "sn_output.h"
+#include "sn_trace_mark.h"
 #include "sn_wires.h"
 #include "sn_worker_private.h"
 
@@ -155,8 +156,8 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct
 
 	if (!sizes_are_right(&sizes, err))
 		return NULL;
-	if (sn_source_register()) {
-		sn_fail(err, "packet buffers have no room for the source's number: %s",
+	if (sn_source_register() || sn_trace_mark_register()) {
+		sn_fail(err, "packet buffers have no room for their source and a mark: %s",
 			rte_strerror(rte_errno));
 		return NULL;
 	}

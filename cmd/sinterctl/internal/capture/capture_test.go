@@ -115,6 +115,40 @@ func TestFramesAreWrittenWithTheirInterfaceDirectionTimeAndStory(t *testing.T) {
 	})
 }
 
+func TestAPacketThatWasAtAFunctionIsTheSameOneBehindIt(t *testing.T) {
+	packets := []*controlpb.TracedPacket{
+		{Number: 7, Worker: 1, TimeNs: 5_000_000, Frames: []*controlpb.TracedFrame{at(received, 0, 4, "came"), at(sent, 1, 4, "left")}},
+		{Number: 3, Worker: 2, TimeNs: 6_000_000, FirstNumber: 7, FirstWorker: 1, Frames: []*controlpb.TracedFrame{at(received, 1, 4, "back")}, Drops: []string{"nat-exhausted"}},
+		{Number: 7, Worker: 2, TimeNs: 6_000_000, Frames: []*controlpb.TracedFrame{at(received, 1, 4, "came")}, Drops: []string{"fw/drop"}},
+	}
+	for name, c := range map[string]struct {
+		find func([]byte) *programpb.Program
+		back string
+	}{
+		"of a program that is known": {func([]byte) *programpb.Program {
+			return &programpb.Program{Interfaces: []*programpb.Interface{{Name: "inside"}, {Name: "outside", Wire: true, Function: "ips"}}}
+		}, "back from ips"},
+		"of another one": {nil, "back from a function"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			s := NewFile(&b, "test").Source("", c.find)
+			if err := s.Started(started()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Traced(&controlpb.Traced{Packets: packets}); err != nil {
+				t.Fatal(err)
+			}
+			same(t, lines(t, b.Bytes()), []string{
+				`0s inside in dir=1 id=0 len=4 "came" | packet 7 of worker 1`,
+				`0s outside out dir=2 id=0 len=4 "left" | packet 7 of worker 1`,
+				`1ms outside in dir=1 id=0 len=4 "back" | packet 7 of worker 1 | ` + c.back + ` | dropped: nat-exhausted`,
+				`1ms outside in dir=1 id=1 len=4 "came" | packet 7 of worker 2 | dropped: fw/drop`,
+			})
+		})
+	}
+}
+
 func TestSeveralEnginesWriteOneFile(t *testing.T) {
 	var b bytes.Buffer
 	f := NewFile(&b, "test")

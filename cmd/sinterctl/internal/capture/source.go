@@ -84,10 +84,10 @@ func (s *Source) packet(p *controlpb.TracedPacket) error {
 		if f.GetKind() == controlpb.TracedFrame_RECEIVED {
 			r.direction = pcapgo.NgEpbFlagDirectionInbound
 		}
-		if p.GetNumber() > 0 {
-			id := s.number<<56 | uint64(p.GetWorker())<<48 | p.GetNumber()
+		if worker, number := identity(p); number > 0 {
+			id := s.number<<56 | uint64(worker)<<48 | number
 			r.id = &id
-			r.comments = append(r.comments, fmt.Sprintf("packet %d of worker %d", p.GetNumber(), p.GetWorker()))
+			r.comments = append(r.comments, fmt.Sprintf("packet %d of worker %d", number, worker))
 		}
 		if i == 0 {
 			r.comments = append(r.comments, s.story(p)...)
@@ -99,9 +99,28 @@ func (s *Source) packet(p *controlpb.TracedPacket) error {
 	return nil
 }
 
+// identity is what a packet is known by: the worker that received it, and its number there. Behind a function it is the same packet.
+func identity(p *controlpb.TracedPacket) (worker uint32, number uint64) {
+	if p.GetFirstNumber() > 0 {
+		return p.GetFirstWorker(), p.GetFirstNumber()
+	}
+	return p.GetWorker(), p.GetNumber()
+}
+
+// back says from where a packet is back that was at a function, or went past it.
+func (s *Source) back(p *controlpb.TracedPacket) string {
+	if i := p.GetFrames()[0].GetInterface(); int64(i) < int64(len(s.program.GetInterfaces())) && s.program.GetInterfaces()[i].GetFunction() != "" {
+		return "back from " + s.program.GetInterfaces()[i].GetFunction()
+	}
+	return "back from a function"
+}
+
 // story is what became of a packet.
 func (s *Source) story(p *controlpb.TracedPacket) []string {
 	var lines []string
+	if p.GetFirstNumber() > 0 {
+		lines = append(lines, s.back(p))
+	}
 	for _, c := range p.GetClasses() {
 		line := fmt.Sprintf("segment %s, class %d", s.segment(c.GetSegment()), c.GetClass())
 		if s.program != nil {

@@ -41,8 +41,9 @@ static struct rig *trace(struct fixture *f, bool *classes, bool *reasons)
 		.classes = classes,
 		.reasons = reasons,
 		.seed = 1,
+		.epoch = 1,
 	};
-	r->trace = sn_trace_create(&r->rules);
+	r->trace = sn_trace_create(&r->rules, 0);
 	assert_non_null(r->trace);
 	sn_worker_set_trace(f->worker, r->trace);
 	return r;

@@ -60,3 +60,16 @@ void send_out(struct fixture *f, uint16_t port)
 	send_packet(f, &out);
 	assert_sent(f, OUT);
 }
+
+bool take_record(struct sn_trace *trace, struct sn_trace_packet *head)
+{
+	uint32_t len = sn_trace_ring_next(sn_trace_ring(trace));
+	uint8_t record[16384];
+
+	if (!len)
+		return false;
+	assert_in_range(len, sizeof(*head), sizeof(record));
+	sn_trace_ring_take(sn_trace_ring(trace), record, len);
+	memcpy(head, record, sizeof(*head));
+	return true;
+}

@@ -6,6 +6,8 @@
 
 #include "fixture.h"
 
+#include "sn_trace.h"
+
 typedef Sinter__Program__V1__Leg leg_msg;
 
 #define OUT    2 /* the wires */
@@ -30,5 +32,8 @@ void add_other(struct sn_arena *arena, Sinter__Program__V1__Interface *outside);
 
 /* A packet of the inside host leaves for its stop. */
 void send_out(struct fixture *f, uint16_t port);
+
+/* The next record of a trace, without its bytes; false: there is none. */
+bool take_record(struct sn_trace *trace, struct sn_trace_packet *head);
 
 #endif /* SN_TEST_STOP_FIXTURE_H */

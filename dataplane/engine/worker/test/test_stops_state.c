@@ -165,7 +165,7 @@ static void a_trace_tells_what_happens_behind_a_stop(void **state)
 	struct sn_trace_rules rules = {
 		.one_in = 1, .snap_len = 64, .max_packets = 10, .until_ns = UINT64_MAX};
 	struct fixture *f = *state;
-	struct sn_trace *t = sn_trace_create(&rules);
+	struct sn_trace *t = sn_trace_create(&rules, 0);
 	struct sn_trace_packet head;
 	uint8_t record[4096];
 	uint32_t len, class;

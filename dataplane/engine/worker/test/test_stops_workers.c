@@ -236,6 +236,35 @@ static void a_packet_between_workers_goes_on_in_the_next_program(void **state)
 	assert_int_equal(src_of(w->last.data), SN_SAMPLE_POOL);
 }
 
+static void a_packet_is_traced_at_the_worker_that_has_its_state(void **state)
+{
+	struct sn_trace_rules rules = {
+		.one_in = 1, .snap_len = 64, .max_packets = 1000, .until_ns = UINT64_MAX, .epoch = 1};
+	struct sn_trace *traces[WORKERS];
+	struct sn_trace_packet head;
+	struct world *w = *state;
+	uint64_t before = 0;
+
+	for (uint8_t i = 0; i < WORKERS; i++) {
+		traces[i] = sn_trace_create(&rules, i);
+		assert_non_null(traces[i]);
+		sn_worker_set_trace(worker_of(w->engine, i), traces[i]);
+	}
+	hand_over(w);
+	poll_all(w);
+	while (take_record(traces[0], &head))
+		before = head.number; /* the last that left for the function, as it is not back here */
+	assert_int_equal(head.first_number, 0);
+	assert_true(take_record(traces[1], &head));
+	assert_int_equal(head.first_number, before);
+	assert_int_equal(head.first_worker, 0);
+	assert_false(take_record(traces[1], &head));
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		sn_worker_set_trace(worker_of(w->engine, i), NULL);
+		sn_trace_free(traces[i]);
+	}
+}
+
 static void frames_of_a_wire_are_not_passed_on_to_another_engine(void **state)
 {
 	struct sn_peers *peers = calloc(1, sizeof(*peers));
@@ -271,6 +300,7 @@ int main(void)
 		WORKERS_TEST(a_packet_goes_on_at_the_worker_that_has_its_state),
 		WORKERS_TEST(packets_past_a_function_that_is_down_go_where_their_state_is),
 		WORKERS_TEST(a_packet_between_workers_goes_on_in_the_next_program),
+		WORKERS_TEST(a_packet_is_traced_at_the_worker_that_has_its_state),
 		cmocka_unit_test_setup_teardown(frames_of_a_wire_are_not_passed_on_to_another_engine,
 						open_bare, close_workers),
 	};
