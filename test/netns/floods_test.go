@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control/controlpb"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -36,7 +38,8 @@ const (
 
 // field is the flooded network: hosts of the inside that talk to a peer, and a wire on which somebody sends what they like.
 type field struct {
-	lan, box *lab.Space
+	lan, wan *lab.Space
+	box      *lab.Space
 	engine   *lab.Engine
 	wire     *lab.Wire
 	router   packets.MAC // the engine's
@@ -49,13 +52,12 @@ type field struct {
 
 func newField(t *testing.T) *field {
 	t.Helper()
-	f := &field{lan: lab.New(t, "lan"), box: lab.New(t, "engine"), rng: rand.New(rand.NewPCG(1, 2)), all: t}
-	wan := lab.New(t, "wan")
+	f := &field{lan: lab.New(t, "lan"), wan: lab.New(t, "wan"), box: lab.New(t, "engine"), rng: rand.New(rand.NewPCG(1, 2)), all: t}
 	lab.Cable(t, lab.End{Space: f.lan, Device: "eth0", Address: floodedHost + "/16"}, lab.End{Space: f.box, Device: "lan"})
-	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: floodedPeer + "/24"}, lab.End{Space: f.box, Device: "wan"})
+	lab.Cable(t, lab.End{Space: f.wan, Device: "eth0", Address: floodedPeer + "/24"}, lab.End{Space: f.box, Device: "wan"})
 	f.lan.Run(t, "ip", "route", "add", "default", "via", "10.1.0.1")
 	f.lan.Run(t, "ip", "route", "add", "local", "10.1.64.0/18", "dev", "lo") // other hosts' addresses
-	serveEcho(t, wan, "0.0.0.0:80")
+	serveEcho(t, f.wan, "0.0.0.0:80")
 	f.engine = lab.StartEngine(t, f.box, []string{"inside=lan", "outside=wan"})
 	f.engine.Load(t, lab.Compile(t, lab.ParseText(t, flooded)))
 	f.wire, f.router = f.lan.Wire(t, "eth0", lab.LargeSlot), f.box.MAC(t, "lan")
@@ -65,11 +67,17 @@ func newField(t *testing.T) *field {
 	return f
 }
 
-// begin has another host of the inside begin to talk.
+// begin has another host of the inside begin to talk. There is no bound within which it can: a SYN is sent again, as a datagram is below. One that was
+// sent more than twice is worth a look.
 func (f *field) begin(t *testing.T, network string) {
 	t.Helper()
 	f.hosts++
-	c, err := dial(f.lan, network, fmt.Sprintf("10.1.%d.%d:0", 64+f.hosts/250, 1+f.hosts%250), floodedPeer+":80")
+	start := time.Now()
+	c, err := dialWithin(lab.Patience, f.lan, network, fmt.Sprintf("10.1.%d.%d:0", 64+f.hosts/250, 1+f.hosts%250), floodedPeer+":80")
+	if took := time.Since(start); err != nil || took > 2*time.Second {
+		t.Logf("a host that begins to talk by %s has no connection for %s", network, took)
+		f.examine(t, nil)
+	}
 	if err != nil {
 		t.Fatalf("a host that begins to talk by %s: %v", network, err)
 	}
@@ -90,7 +98,36 @@ func (f *field) talk(t *testing.T) {
 	c := f.clients[f.asked%len(f.clients)]
 	f.asked++
 	if err := c.answered([]byte(fmt.Sprint("text ", f.asked))); err != nil {
+		f.examine(t, c)
 		t.Fatalf("%s from %s, after %d texts: %v", c.LocalAddr().Network(), c.LocalAddr(), f.asked, err)
+	}
+}
+
+// examine says what is known when a host has no answer: this is rare, and by whom its packets are lost is told by counters alone. c is its
+// connection, if it has one.
+func (f *field) examine(t *testing.T, c *client) {
+	t.Helper()
+	before := f.engine.Counters(t)
+	if c != nil {
+		t.Logf("another text: %v", c.answered([]byte("another text")))
+	}
+	after := f.engine.Counters(t)
+	for i, p := range after.GetPorts() {
+		was := before.GetPorts()[i]
+		t.Logf("%s meanwhile: %d received, %d sent, %d missed", p.GetInterface(), p.GetRxPackets()-was.GetRxPackets(), p.GetTxPackets()-was.GetTxPackets(), p.GetRxMissed()-was.GetRxMissed())
+	}
+	t.Logf("dropped meanwhile: %s", grown(dropsOf(before), dropsOf(after)))
+	list, err := f.engine.Neighbors(t.Context())
+	states := map[string]int{}
+	for _, n := range list {
+		states[n.GetState()]++
+		if host := n.GetAddress(); host == number(floodedPeer) || host >= number("10.1.64.0") && host < number("10.1.65.0") {
+			t.Logf("the engine has neighbor %v", n)
+		}
+	}
+	t.Logf("the engine has neighbors in states %v, %v", states, err)
+	for _, s := range []*lab.Space{f.lan, f.wan} {
+		t.Logf("%s has\n%s%s", s.Name, s.Run(t, "ip", "neigh"), s.Run(t, "cat", "/proc/net/netstat", "/proc/net/snmp"))
 	}
 }
 
@@ -108,11 +145,26 @@ func (f *field) received(t *testing.T) uint64 {
 
 func (f *field) drops(t *testing.T) map[string]uint64 {
 	t.Helper()
+	return dropsOf(f.engine.Counters(t))
+}
+
+func dropsOf(s *controlpb.Stats) map[string]uint64 {
 	out := map[string]uint64{}
-	for _, d := range f.engine.Counters(t).GetDrops() {
+	for _, d := range s.GetDrops() {
 		out[d.GetReason()] = d.GetPackets()
 	}
 	return out
+}
+
+// grown is what was dropped between two readings, by reason.
+func grown(before, after map[string]uint64) string {
+	var list []string
+	for _, reason := range slices.Sorted(maps.Keys(after)) {
+		if n := after[reason] - before[reason]; n > 0 {
+			list = append(list, fmt.Sprintf("%s %d", reason, n))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // flood sends the frames while hosts talk. It is no faster than the engine takes them: what a device loses is not its matter.
@@ -246,15 +298,10 @@ func TestThoseWhoTalkLoseNothingInFloods(t *testing.T) {
 			f.begin(t, "udp")
 			f.begin(t, "tcp")
 			after := f.drops(t)
-			var grown []string
-			for _, reason := range slices.Sorted(maps.Keys(after)) {
-				if n := after[reason] - before[reason]; n > 0 {
-					grown = append(grown, fmt.Sprintf("%s %d", reason, n))
-				}
-			}
-			t.Logf("drops: %s", strings.Join(grown, ", "))
+			dropped := grown(before, after)
+			t.Logf("drops: %s", dropped)
 			if flood.drops != "" && after[flood.drops] == before[flood.drops] {
-				t.Errorf("no packet was dropped as %s; there were %s", flood.drops, strings.Join(grown, ", "))
+				t.Errorf("no packet was dropped as %s; there were %s", flood.drops, dropped)
 			}
 		})
 	}
