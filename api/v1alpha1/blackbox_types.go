@@ -50,7 +50,7 @@ type Blackbox struct {
 	// +optional
 	Behavior BlackboxBehavior `json:"behavior,omitempty,omitzero"`
 
-	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
+	// WhenDown is what becomes of packets while the function is down: while neither packets nor probes that the chain sends through it come back. Closed: they are
 	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
 	// packets leave for it, whatever becomes of them.
 	// +optional

@@ -79,14 +79,20 @@ static void send_probe(struct sn_env *env, struct sn_wire *wire, uint32_t out, u
 	sn_output_send(env, (uint16_t)out, m);
 }
 
-/* Judges by the last probe. A wire that had none for long has no past: its program had it unwatched. */
+/*
+ * Judges by the last probe, and by packets. A flood that fills a function loses probes, too; were it down
+ * then, who floods could have packets go past it. Packets that it has kept show nothing of what it does now,
+ * so it is up again by probes alone. A wire that had no probe for long has no past: its program had it
+ * unwatched.
+ */
 static void judge(struct sn_wire *wire, uint32_t patience, uint64_t now)
 {
 	bool first = now - wire->sent_at >= SN_PROBES_PAST_NS;
 	bool heard = atomic_exchange_explicit(&wire->heard, false, memory_order_relaxed);
+	bool passed = atomic_exchange_explicit(&wire->passed, false, memory_order_relaxed);
 
 	wire->sent_at = now;
-	wire->lost = heard || first ? 0 : wire->lost + 1;
+	wire->lost = heard || passed || first ? 0 : wire->lost + 1;
 	wire->back = heard && !first ? wire->back + 1 : 0;
 	if (wire->lost >= patience)
 		atomic_store_explicit(&wire->down, true, memory_order_relaxed);
@@ -171,6 +177,18 @@ void sn_wires_tick(struct sn_env *env, uint64_t now)
 		sn_turn_end(&w->turn);
 	}
 	sn_wires_look(env);
+}
+
+void sn_wires_passed(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m)
+{
+	struct sn_wire *wire = wire_of(env, iface);
+
+	if (!wire || env->passing)
+		return;
+	if (sn_load16(rte_pktmbuf_mtod_offset(m, const uint8_t *, AT_TYPE)) == SN_PROBE_TYPE)
+		return;							/* somebody else's */
+	if (!atomic_load_explicit(&wire->passed, memory_order_relaxed)) /* workers share the line */
+		atomic_store_explicit(&wire->passed, true, memory_order_relaxed);
 }
 
 uint32_t sn_wires_hear(struct sn_env *env, uint16_t iface, struct rte_mbuf **frames, uint32_t n)

@@ -33,7 +33,8 @@
 #define SN_PROBES_PAST_NS     (1000 * SN_PROBES_NS) /* without one: what was known is forgotten */
 
 struct sn_wire {
-	atomic_bool heard; /* since the last probe */
+	/* Since the last probe: one came back; a packet did, of those that left for the function. */
+	atomic_bool heard, passed;
 	atomic_bool down;
 	_Atomic uint64_t probes, answers;
 	/* Written by who sends: */
@@ -71,6 +72,10 @@ void sn_wires_tick(struct sn_env *env, uint64_t now);
 
 /* The worker knows who is down, by a program that it has just got. */
 void sn_wires_look(struct sn_env *env);
+
+/* Packets that had left for a function came back by a wire, this one first: it is not down, even if it is so
+ * full that probes are lost. */
+void sn_wires_passed(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m);
 
 /* Takes the probes out of frames that came in by a wire, and counts them as received. How many frames are
  * left, in their order. */

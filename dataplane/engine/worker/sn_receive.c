@@ -75,10 +75,12 @@ static __rte_noinline void burst_of_wire(struct sn_worker *w, uint16_t iface, st
 		bool known = false;
 		uint32_t part = alike(w, iface, frames, n, now, &known);
 
-		if (known)
+		if (known) {
+			sn_wires_passed(&w->fast.env, iface, frames[0]);
 			sn_worker_run_returned(w, iface, frames, part, now);
-		else
+		} else {
 			run_untagged(w, iface, frames, part, now);
+		}
 		copies += w->copies; /* counted by part */
 		w->copies = 0;
 		frames += part;

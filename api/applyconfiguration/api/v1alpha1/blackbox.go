@@ -31,7 +31,7 @@ type BlackboxApplyConfiguration struct {
 	Address *apiv1alpha1.Address `json:"address,omitempty"`
 	// Behavior is what the function may do to packets. Packets are compared with it as they leave and as they come back.
 	Behavior *BlackboxBehaviorApplyConfiguration `json:"behavior,omitempty"`
-	// WhenDown is what becomes of packets while the function is down: while probes that the chain sends through it do not come back. Closed: they are
+	// WhenDown is what becomes of packets while the function is down: while neither packets nor probes that the chain sends through it come back. Closed: they are
 	// dropped. Open: they go on behind it at once, which is not for a function that writes header fields. Without whenDown the function is not watched:
 	// packets leave for it, whatever becomes of them.
 	WhenDown *apiv1alpha1.BlackboxWhenDown `json:"whenDown,omitempty"`

@@ -232,6 +232,72 @@ static void who_loses_one_probe_in_two_is_up(void **state)
 	assert_is_up(f);
 }
 
+/* Packets and probes fill it, and it loses all of these. */
+static void one_that_gives_packets_back_is_up_though_it_loses_probes(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 4 * SN_PROBES_LOST_OPEN; i++) {
+		probe(f, false);
+		forget(f);
+		send_out(f, 5000);
+		send_back(f, BACK);
+		assert_sent(f, 1);
+	}
+	assert_int_equal(atomic_load(&wire(f, BACK)->answers), 0);
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_OPEN; i++) {
+		assert_false(atomic_load(&wire(f, BACK)->down));
+		probe(f, false);
+	}
+	assert_true(atomic_load(&wire(f, BACK)->down));
+}
+
+static void packets_that_it_had_kept_do_not_make_it_up_again(void **state)
+{
+	struct fixture *f = *state;
+	struct sent kept;
+
+	send_out(f, 5000);
+	kept = f->out[0];
+	lose(f, SN_PROBES_LOST_OPEN);
+	for (uint32_t i = 0; i < 2 * SN_PROBES_BACK; i++) {
+		probe(f, false);
+		f->out[0] = kept;
+		send_back(f, BACK);
+		assert_sent(f, 1);
+		assert_true(atomic_load(&wire(f, BACK)->down));
+	}
+}
+
+/* Whoever sends the same packet without its continuation shows nothing. */
+static void packets_of_its_own_do_not_show_that_it_is_up(void **state)
+{
+	struct fixture *f = *state;
+	struct packet in = outward(SN_UDP, 5000);
+
+	in.iface = BACK;
+	for (uint32_t i = 0; i <= SN_PROBES_LOST_OPEN; i++) {
+		probe(f, false);
+		send_packet(f, &in);
+	}
+	assert_true(atomic_load(&wire(f, BACK)->down));
+}
+
+static void packets_that_go_past_it_do_not_make_it_up(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_UDP, 5000);
+
+	lose(f, SN_PROBES_LOST_OPEN);
+	for (uint32_t i = 0; i < 10; i++) {
+		probe(f, false);
+		send_packet(f, &out);
+		assert_sent(f, 1);
+		assert_false(atomic_load(&wire(f, BACK)->passed));
+		assert_true(atomic_load(&wire(f, BACK)->down));
+	}
+}
+
 /* It is silent for as long as nobody asked it. */
 static void an_engine_that_stood_still_takes_nobody_for_down(void **state)
 {
@@ -368,6 +434,10 @@ int main(void)
 		CLOSED_TEST(a_function_is_up_again_after_three_probes),
 		OPEN_TEST(a_slow_function_is_up),
 		OPEN_TEST(who_loses_one_probe_in_two_is_up),
+		OPEN_TEST(one_that_gives_packets_back_is_up_though_it_loses_probes),
+		OPEN_TEST(packets_that_it_had_kept_do_not_make_it_up_again),
+		OPEN_TEST(packets_of_its_own_do_not_show_that_it_is_up),
+		OPEN_TEST(packets_that_go_past_it_do_not_make_it_up),
 		OPEN_TEST(an_engine_that_stood_still_takes_nobody_for_down),
 		CLOSED_TEST(a_forged_probe_is_no_answer),
 		CLOSED_TEST(a_probe_that_comes_back_by_the_side_it_left_by_is_no_answer),
