@@ -17,6 +17,12 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	SentRate int64 `json:"sentRate"`
 
+	// FullRate is the number of packets per second for it that are lost, as its wires take no more: dropped as <function>/full. Absent: none. What the kernel
+	// loses behind a wire is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FullRate int64 `json:"fullRate,omitempty"`
+
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
 	// None comes from a Tap. Of a host they are all packets that come in by its interfaces.
 	// +optional
@@ -75,6 +81,11 @@ type ReplicaStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SentRate int64 `json:"sentRate"`
+
+	// FullRate is the number of packets per second for it that are lost, as its wires take no more. Absent: none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FullRate int64 `json:"fullRate,omitempty"`
 
 	// Flows that belong to it. One that is draining may be taken out when there are none.
 	// +optional

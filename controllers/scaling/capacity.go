@@ -27,14 +27,15 @@ func CapacityOf(name v1alpha1.Name, b *v1alpha1.Blackbox) (Capacity, bool) {
 	return Capacity{name, float64(rate.PerSecond), float64(cmp.Or(b.Scaling.TargetUtilization, usual)) / 100}, true
 }
 
-// Busiest is how many packets per second the function's container is given in an instance: the one that is given most, if there are replicas.
+// Busiest is how many packets per second there are for the function's container in an instance, those included that it does not take: for the one that has
+// most, if there are replicas.
 func Busiest(f *v1alpha1.FunctionStatus) float64 {
-	most := f.SentRate
+	most := f.SentRate + f.FullRate
 	if len(f.Replicas) > 0 {
 		most = 0
 	}
 	for _, r := range f.Replicas {
-		most = max(most, r.SentRate)
+		most = max(most, r.SentRate+r.FullRate)
 	}
 	return float64(most)
 }

@@ -66,6 +66,9 @@ func (w WhenDown) String() string {
 // DownReason is why packets are dropped at a stop of the name that is down.
 func DownReason(node string) string { return node + "/down" }
 
+// FullReason is why packets are dropped that the wire of a stop or a tap of the name does not take.
+func FullReason(node string) string { return node + "/full" }
+
 // BypassCounter counts packets that go on past a stop of the name that is down.
 func BypassCounter(node string) string { return node + "/bypassed" }
 

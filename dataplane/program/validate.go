@@ -77,6 +77,14 @@ func (v validator) counts() error {
 	)
 }
 
+// full is why frames are dropped that a wire does not take.
+func (v validator) full(at string, n *programpb.Interface) error {
+	if n.GetFull() > 0 && !n.GetWire() {
+		return fmt.Errorf("%s: full is %d, want 0, as it is no wire", at, n.GetFull())
+	}
+	return rule.AtMost(at, "full", n.GetFull(), uint32(len(v.p.GetReasons())))
+}
+
 func (v validator) iface(i int, n *programpb.Interface) error {
 	at := fmt.Sprintf("interfaces[%d] (%s)", i, n.GetName())
 	if n.GetName() == "" {
@@ -104,6 +112,7 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 	if err := rule.First(
 		rule.AtMost(at, "prefix_len", n.GetPrefixLen(), 32),
 		rule.Index(at, "segment", n.GetSegment(), len(v.p.GetSegments())),
+		v.full(at, n),
 	); err != nil {
 		return err
 	}

@@ -256,7 +256,7 @@ func (m *memifResult) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s| %s | %d | %.1f | %.1f | %.1f | %.1f–%.1f | %s |\n", memifPreamble, m.name, m.flows, m.cycles, m.without, m.wire, m.interval.Low, m.interval.High, m.verdict())
 	fmt.Fprintf(&b, "\nWhat becomes of packets that come at a part of the highest rate, for %d seconds. *Missed* are those that found the ring of 4,096 frames before the engine full, with those of the second before. *Lost* are those that find the function's ring of 1,024 frames full, as it shares its core with all else on "+
-		"the machine; the engine counts each as `tx-full`. *Late* are those that a later packet of their flow has overtaken.\n\n| load | Mpps | missed | packets | lost | late |\n| --: | --: | --: | --: | --: | --: |\n", memifSeconds)
+		"the machine; the engine counts each as `ips/full`. *Late* are those that a later packet of their flow has overtaken.\n\n| load | Mpps | missed | packets | lost | late |\n| --: | --: | --: | --: | --: | --: |\n", memifSeconds)
 	for _, l := range m.loads {
 		fmt.Fprintf(&b, "| %.0f %% | %.2f | %d | %d | %d (%.2f %%) | %d |\n", 100*l.part, float64(l.rate)/1e6, l.missed, l.seen+l.lost, l.lost, 100*float64(l.lost)/float64(l.seen+l.lost), l.late)
 	}

@@ -3,9 +3,11 @@ package netns
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
@@ -40,4 +42,56 @@ func TestAFloodDoesNotTakeAFunctionDown(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestWhatARingDoesNotTakeIsLostUnderItsFunctionsName stops a program that shares memory with the engine, and sends more than the ring has room for.
+func TestWhatARingDoesNotTakeIsLostUnderItsFunctionsName(t *testing.T) {
+	lab.Require(t, "dpdk-testpmd")
+	lan, wan, box := lanAndWAN(t)
+	serveEcho(t, wan, "0.0.0.0:80")
+	folder := t.TempDir()
+	engine := lab.StartEngine(t, box, memifBinds(folder))
+	program := lab.Compile(t, lab.ParseText(t, watched))
+	engine.Load(t, program)
+	function := startBridge(t, box, folder)
+	c, err := dial(lan, "udp", "10.1.0.2:4000", "198.51.100.2:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	lab.Until(t, lab.Patience, func() error { return c.answered([]byte("through the function")) })
+
+	if err := syscall.Kill(function.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	lost := func() uint64 {
+		for _, d := range engine.Counters(t).GetDrops() {
+			if d.GetReason() == "ips/full" && d.GetKind() == programpb.DropKind_DROP_KIND_LOSS {
+				return d.GetPackets()
+			}
+		}
+		return 0
+	}
+	const n = 3000
+	before, lostBefore := engine.Counters(t), lost() // there was no ring at first
+	for i := range n {
+		if _, err := c.Write([]byte("more than there is room for")); err != nil {
+			t.Fatal(err)
+		}
+		if i%50 == 0 {
+			time.Sleep(time.Millisecond) // the devices in between have rings, too
+		}
+	}
+	lab.Until(t, lab.Patience, func() error {
+		taken := port(t, engine.Counters(t), "ips-inside").GetTxPackets() - port(t, before, "ips-inside").GetTxPackets()
+		if lost := lost() - lostBefore; lost+taken != n || taken > 1024 || engine.Dropped(t, "tx-full") > 0 {
+			return fmt.Errorf("the ring has taken %d packets, and %d are lost as ips/full; want %d together, and no more than the ring has", taken, lost, n)
+		}
+		return nil
+	})
+	was := lost()
+	engine.Load(t, lab.Compile(t, lab.ParseText(t, strings.Replace(watched, "default: Drop", "default: Accept", 1))))
+	if now := lost(); now < was {
+		t.Errorf("%d packets are lost as ips/full after another program, want the %d from before", now, was)
+	}
 }

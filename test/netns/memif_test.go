@@ -14,6 +14,11 @@ func memif(folder, wire, role string) string {
 	return fmt.Sprintf("net_memif_%s,role=%s,socket=%s,socket-abstract=no", wire, role, filepath.Join(folder, wire))
 }
 
+// memifBinds are the interfaces of watched, with wires on which the engine waits.
+func memifBinds(folder string) []string {
+	return []string{"inside=lan", "outside=wan", "ips-inside=" + memif(folder, "ips-inside", "server"), "ips-outside=" + memif(folder, "ips-outside", "server")}
+}
+
 // startBridge starts a program with DPDK that gives each frame of one wire to the other. It polls, so others go first.
 func startBridge(t *testing.T, s *lab.Space, folder string) *lab.Process {
 	t.Helper()
@@ -33,8 +38,7 @@ func TestAProgramWithDPDKIsAFunctionOfAChain(t *testing.T) {
 	lan, wan, box := lanAndWAN(t)
 	serveEcho(t, wan, "0.0.0.0:80")
 	folder := t.TempDir()
-	binds := []string{"inside=lan", "outside=wan", "ips-inside=" + memif(folder, "ips-inside", "server"), "ips-outside=" + memif(folder, "ips-outside", "server")}
-	engine := lab.StartEngine(t, box, binds)
+	engine := lab.StartEngine(t, box, memifBinds(folder))
 	b := &bridged{lan: lan, engine: engine, program: lab.Compile(t, lab.ParseText(t, strings.Replace(watched, "outside: ips-outside", "outside: ips-outside, whenDown: Open", 1)))}
 	engine.Load(t, b.program)
 	b.knows(t, false)
@@ -66,7 +70,7 @@ func TestAProgramWithDPDKIsAFunctionOfAChain(t *testing.T) {
 
 	second.Kill()
 	engine.Process.Kill() // it leaves its sockets
-	b.engine = lab.StartEngine(t, box, binds)
+	b.engine = lab.StartEngine(t, box, memifBinds(folder))
 	b.engine.Load(t, b.program)
 	startBridge(t, box, folder)
 	b.knows(t, true)

@@ -941,6 +941,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: fullRate
+      type:
+        scalar: numeric
     - name: latencyMedianMicroseconds
       type:
         scalar: numeric
@@ -2023,6 +2026,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: flows
+      type:
+        scalar: numeric
+    - name: fullRate
       type:
         scalar: numeric
     - name: name

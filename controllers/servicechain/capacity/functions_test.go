@@ -53,6 +53,11 @@ func TestAFunctionsLoadIsThatOfAllInstances(t *testing.T) {
 		t.Errorf("the load is %.2f when the capacity is twice as large, want half of what it was", load)
 	}
 	known[0].Rate = 1000
+	full := gets(true, 900, 300)
+	full[0].Status.Functions[1].FullRate = 500
+	if load, _ := see(full); load != 1.7 {
+		t.Errorf("the load is %.2f, want 1.7: what a function does not take is for it, too", load)
+	}
 	if load, _ := see(gets(true, 0, 300)); load != 0.3 {
 		t.Errorf("the load is %.2f when it is ready, want 0.3", load)
 	}

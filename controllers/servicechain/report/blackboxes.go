@@ -47,6 +47,7 @@ func (s *View) utilization(f *v1alpha1.FunctionStatus) int32 {
 func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 	to.Ready = to.Ready && f.Ready
 	to.SentRate += f.SentRate
+	to.FullRate += f.FullRate
 	to.ReturnedRate += f.ReturnedRate
 	to.PastRate += f.PastRate
 	to.UtilizationPercent = max(to.UtilizationPercent, f.UtilizationPercent)
@@ -60,6 +61,7 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 		}
 		to.Replicas[at].Ready = to.Replicas[at].Ready && r.Ready
 		to.Replicas[at].SentRate += r.SentRate
+		to.Replicas[at].FullRate += r.FullRate
 		to.Replicas[at].Flows += r.Flows
 	}
 	for _, c := range f.Contradictions {
@@ -72,6 +74,7 @@ func add(to *v1alpha1.FunctionStatus, f v1alpha1.FunctionStatus) {
 // calm keeps numbers as they were said if they are about the same, as steady does. A latency is, within a factor of two.
 func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
 	f.SentRate = steady(said.SentRate, f.SentRate)
+	f.FullRate = steady(said.FullRate, f.FullRate)
 	f.ReturnedRate = steady(said.ReturnedRate, f.ReturnedRate)
 	f.PastRate = steady(said.PastRate, f.PastRate)
 	f.UtilizationPercent = int32(steady(int64(said.UtilizationPercent), int64(f.UtilizationPercent)))
@@ -79,6 +82,7 @@ func calm(f *v1alpha1.FunctionStatus, said v1alpha1.FunctionStatus) {
 		for _, r := range said.Replicas {
 			if r.Name == f.Replicas[i].Name {
 				f.Replicas[i].SentRate = steady(r.SentRate, f.Replicas[i].SentRate)
+				f.Replicas[i].FullRate = steady(r.FullRate, f.Replicas[i].FullRate)
 				f.Replicas[i].Flows = steady(r.Flows, f.Replicas[i].Flows)
 			}
 		}

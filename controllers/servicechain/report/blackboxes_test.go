@@ -21,13 +21,13 @@ func TestAFunctionIsWhatAllInstancesSee(t *testing.T) {
 		}}},
 		Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
 			with("a-0", v1alpha1.FunctionStatus{
-				Name: "ips", Ready: true, SentRate: 1000, ReturnedRate: 900, PastRate: 3000, LatencyMedianMicroseconds: 30, LatencyP99Microseconds: 40,
+				Name: "ips", Ready: true, SentRate: 1000, FullRate: 10, ReturnedRate: 900, PastRate: 3000, LatencyMedianMicroseconds: 30, LatencyP99Microseconds: 40,
 				Contradictions: []string{"Source", "DSCP"},
 			}),
 			with("a-1",
 				v1alpha1.FunctionStatus{Name: "dpi", Ready: true, SentRate: 5},
 				v1alpha1.FunctionStatus{
-					Name: "ips", SentRate: 2000, ReturnedRate: 1900, PastRate: 4000, LatencyMedianMicroseconds: 10, LatencyP99Microseconds: 300,
+					Name: "ips", SentRate: 2000, FullRate: 300, ReturnedRate: 1900, PastRate: 4000, LatencyMedianMicroseconds: 10, LatencyP99Microseconds: 300,
 					Contradictions: []string{"DSCP"},
 				}),
 			with("a-2"),
@@ -36,7 +36,7 @@ func TestAFunctionIsWhatAllInstancesSee(t *testing.T) {
 	want := []v1alpha1.FunctionStatus{
 		{Name: "dpi", Ready: true, SentRate: 5},
 		{
-			Name: "ips", SentRate: 3050, ReturnedRate: 2800, PastRate: 7010, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 300,
+			Name: "ips", SentRate: 3050, FullRate: 310, ReturnedRate: 2800, PastRate: 7010, LatencyMedianMicroseconds: 20, LatencyP99Microseconds: 300,
 			Contradictions: []string{"DSCP", "Source"},
 		},
 	}
@@ -57,7 +57,7 @@ func TestHowMuchOfItsCapacityAFunctionIsGivenIsThatOfTheBusiestContainer(t *test
 		Capacities: []scaling.Capacity{{Function: "ips", Rate: 2000, Target: 0.7}},
 		Fleet: fleet.Fleet{Instances: []v1alpha1.ChainInstance{
 			with("a-0", v1alpha1.FunctionStatus{Name: "ips", SentRate: 3000, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 1200}, {Name: "b", SentRate: 1800}}}),
-			with("a-1", v1alpha1.FunctionStatus{Name: "ips", SentRate: 2500, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 1300}, {Name: "b", SentRate: 1200}}}),
+			with("a-1", v1alpha1.FunctionStatus{Name: "ips", SentRate: 2500, Replicas: []v1alpha1.ReplicaStatus{{Name: "a", SentRate: 1300, FullRate: 400}, {Name: "b", SentRate: 1200}}}),
 			with("a-2", v1alpha1.FunctionStatus{Name: "dpi", SentRate: 9000}),
 		}},
 	}
@@ -70,7 +70,12 @@ func TestHowMuchOfItsCapacityAFunctionIsGivenIsThatOfTheBusiestContainer(t *test
 	if got := used(); !slices.Equal(got, []int32{0, 90}) {
 		t.Errorf("dpi and ips are used to %v percent, want 0, as nobody knows what dpi can do, and 90", got)
 	}
-	if got := s.blackboxes()[1].Replicas; got[0].SentRate != 2500 || got[1].SentRate != 3000 {
+	s.Instances[1].Status.Functions[0].Replicas[0].FullRate = 1400
+	if got := used(); got[1] != 135 {
+		t.Errorf("ips is used to %d percent, want 135: what a container does not take is for it, too", got[1])
+	}
+	s.Instances[1].Status.Functions[0].Replicas[0].FullRate = 400
+	if got := s.blackboxes()[1].Replicas; got[0].SentRate != 2500 || got[0].FullRate != 400 || got[1].SentRate != 3000 {
 		t.Errorf("replicas are %+v, want the sums of all instances", got)
 	}
 	s.Chain.Status.Functions = s.blackboxes()

@@ -48,6 +48,7 @@ func eachLeg(p *program.Program, f func(*programpb.Leg)) {
 // traffic is of both ways through a blackbox, since the engine began.
 type traffic struct {
 	sent, returned uint64 // packets, without probes
+	full           uint64 // that its wires did not take
 	past           uint64
 	times          []uint64
 }
@@ -72,6 +73,22 @@ func sentBy(s *controlpb.Stats, w *controlpb.WireStats) (n uint64) {
 	for _, p := range s.GetPorts() {
 		if p.GetInterface() == w.GetOut() {
 			n += p.GetTxPackets() - w.GetProbes()
+		}
+	}
+	return n
+}
+
+// lostAt is how many packets some wires of a program did not take.
+func lostAt(s *controlpb.Stats, p *program.Program, has func(wire *programpb.Interface) bool) (n uint64) {
+	var reasons []string
+	for _, i := range p.GetInterfaces() {
+		if i.GetFull() > 0 && has(i) {
+			reasons = append(reasons, p.GetReasons()[i.GetFull()-1])
+		}
+	}
+	for _, d := range s.GetDrops() {
+		if d.GetKind() == programpb.DropKind_DROP_KIND_LOSS && slices.Contains(reasons, d.GetReason()) {
+			n += d.GetPackets()
 		}
 	}
 	return n
@@ -118,6 +135,7 @@ func trafficOf(s *controlpb.Stats, program *delivery.Program) map[string]*traffi
 	}
 	for name, t := range all {
 		t.past = pastOf(s, program, name)
+		t.full = lostAt(s, program.Program, func(w *programpb.Interface) bool { return w.GetFunction() == name })
 	}
 	return all
 }
@@ -150,7 +168,7 @@ func (s *Seen) blackboxes(seconds float64) []v1alpha1.FunctionStatus {
 	addReplicas(functions, s.State.Program.Program, s.Now.Stats)
 	if s.Before != nil && seconds > 0 {
 		measure(functions, trafficOf(s.Before.Stats, s.State.Program), trafficOf(s.Now.Stats, s.State.Program), seconds)
-		measureReplicas(functions, replicasOf(s.State.Program.Program), s.Before.Stats, s.Now.Stats, seconds)
+		measureReplicas(functions, s.State.Program.Program, s.Before.Stats, s.Now.Stats, seconds)
 		if s.Before.Hash() != s.Now.Hash() { // another program's counters are others
 			for _, f := range functions {
 				f.PastRate = 0
@@ -170,6 +188,7 @@ func measure(functions map[string]*v1alpha1.FunctionStatus, before, now map[stri
 	for name, f := range functions {
 		was, is := cmp.Or(before[name], &traffic{}), cmp.Or(now[name], &traffic{})
 		f.SentRate = round(engine.PerSecond(was.sent, is.sent, seconds))
+		f.FullRate = round(engine.PerSecond(was.full, is.full, seconds))
 		f.ReturnedRate = round(engine.PerSecond(was.returned, is.returned, seconds))
 		f.PastRate = round(engine.PerSecond(was.past, is.past, seconds))
 		f.LatencyMedianMicroseconds, f.LatencyP99Microseconds = microseconds(0.5, was, is), microseconds(0.99, was, is)

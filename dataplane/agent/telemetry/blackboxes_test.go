@@ -20,6 +20,15 @@ func seeing(t *testing.T, before, now *controlpb.Stats) *Seen {
 			s.State.Program.Interfaces = append(s.State.Program.Interfaces, &programpb.Interface{Name: function + "-" + side, Wire: true, Function: function})
 		}
 	}
+	first := uint32(len(s.State.Program.Reasons))
+	s.State.Program.Reasons = append(slices.Clone(s.State.Program.Reasons), "ips/full", "dpi/full")
+	for _, i := range s.State.Program.Interfaces {
+		if k := slices.Index([]string{"ips", "dpi"}, i.GetFunction()); k >= 0 {
+			i.Full = first + uint32(k) + 1
+		}
+	}
+	s.Before.Stats.Drops = append(slices.Clone(s.Before.Stats.Drops), before.GetDrops()...)
+	s.Now.Stats.Drops = append(slices.Clone(s.Now.Stats.Drops), now.GetDrops()...)
 	s.State.Program.Counters = append(slices.Clone(s.State.Program.Counters), "ips/past-inside", "ips/past", "ips/past-outside", "ips/bypassed", "dpi/bypassed")
 	s.Before.Stats.Counters = append(slices.Clone(s.Before.Stats.Counters), before.GetCounters()...)
 	s.Now.Stats.Counters = append(slices.Clone(s.Now.Stats.Counters), now.GetCounters()...)
@@ -44,6 +53,10 @@ func through(n uint64) *controlpb.Stats {
 			way("ips-inside", "ips-outside", 0, 0, n), way("dpi-inside", "dpi-outside", 0, 0, 0, n), way("ips-outside", "ips-inside", 0, 0, 0, 0, n),
 		},
 	}
+	for reason, lost := range map[string]uint64{"ips/full": n, "tx-full": 4 * n} {
+		s.Drops = append(s.Drops, &controlpb.DropStats{Reason: reason, Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: lost})
+	}
+	s.Drops = append(s.Drops, &controlpb.DropStats{Reason: "dpi/full", Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: n}) // of another function before
 	for i := range uint64(5) {
 		s.Counters = append(s.Counters, &controlpb.CounterStats{Packets: n << (2 * i)})
 	}
@@ -57,7 +70,7 @@ func TestTheStatusHasWhatPassesFunctions(t *testing.T) {
 	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
 	want := []v1alpha1.FunctionStatus{
 		{Name: "dpi", Ready: true, SentRate: 2000 / seconds, ReturnedRate: 2000 / seconds, PastRate: 256 * 2000 / seconds, LatencyMedianMicroseconds: 6, LatencyP99Microseconds: 8},
-		{Name: "ips", Ready: true, SentRate: 4000 / seconds, ReturnedRate: 3000 / seconds, PastRate: (1 + 16 + 64) * 2000 / seconds, LatencyMedianMicroseconds: 4, LatencyP99Microseconds: 16},
+		{Name: "ips", Ready: true, SentRate: 4000 / seconds, FullRate: 2000 / seconds, ReturnedRate: 3000 / seconds, PastRate: (1 + 16 + 64) * 2000 / seconds, LatencyMedianMicroseconds: 4, LatencyP99Microseconds: 16},
 	}
 	if got := s.Status(nil).Functions; !slices.EqualFunc(got, want, sameFunction) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -78,7 +91,7 @@ func TestTheCountersOfAnotherProgramTellNotHowManyPacketsGoPast(t *testing.T) {
 func sameFunction(a, b v1alpha1.FunctionStatus) bool {
 	contradictions := slices.Equal(a.Contradictions, b.Contradictions)
 	a.Contradictions, b.Contradictions = nil, nil
-	return contradictions && a.Name == b.Name && a.Ready == b.Ready && a.SentRate == b.SentRate && a.ReturnedRate == b.ReturnedRate && a.PastRate == b.PastRate &&
+	return contradictions && a.Name == b.Name && a.Ready == b.Ready && a.SentRate == b.SentRate && a.FullRate == b.FullRate && a.ReturnedRate == b.ReturnedRate && a.PastRate == b.PastRate &&
 		a.LatencyMedianMicroseconds == b.LatencyMedianMicroseconds && a.LatencyP99Microseconds == b.LatencyP99Microseconds
 }
 

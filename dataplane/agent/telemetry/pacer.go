@@ -167,9 +167,9 @@ func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
 // functionsMoved tells whether others are given more or fewer packets, by which the chain is scaled.
 func functionsMoved(a, b []v1alpha1.FunctionStatus) bool {
 	return !slices.EqualFunc(a, b, func(a, b v1alpha1.FunctionStatus) bool {
-		return a.Name == b.Name && !moved(a.SentRate, b.SentRate, workStep, sentMin) &&
+		return a.Name == b.Name && !moved(a.SentRate+a.FullRate, b.SentRate+b.FullRate, workStep, sentMin) &&
 			slices.EqualFunc(a.Replicas, b.Replicas, func(a, b v1alpha1.ReplicaStatus) bool {
-				return a.Name == b.Name && !moved(a.SentRate, b.SentRate, workStep, sentMin)
+				return a.Name == b.Name && !moved(a.SentRate+a.FullRate, b.SentRate+b.FullRate, workStep, sentMin)
 			})
 	})
 }

@@ -58,16 +58,22 @@ func addReplicas(functions map[string]*v1alpha1.FunctionStatus, p *program.Progr
 }
 
 // measureReplicas fills in what left for each replica between two samples.
-func measureReplicas(functions map[string]*v1alpha1.FunctionStatus, replicas map[string][]replica, before, now *controlpb.Stats, seconds float64) {
-	for name, list := range replicas {
+func measureReplicas(functions map[string]*v1alpha1.FunctionStatus, p *program.Program, before, now *controlpb.Stats, seconds float64) {
+	for name, list := range replicasOf(p) {
 		f := functions[name]
 		if f == nil {
 			continue
 		}
 		for i, r := range list {
 			f.Replicas[i].SentRate = round(engine.PerSecond(r.sent(before), r.sent(now), seconds))
+			f.Replicas[i].FullRate = round(engine.PerSecond(lostAt(before, p, r.has), lostAt(now, p, r.has), seconds))
 		}
 	}
+}
+
+// has tells whether an interface is one of the replica's wires.
+func (r replica) has(wire *programpb.Interface) bool {
+	return wire.GetName() == r.inside || wire.GetName() == r.outside
 }
 
 // sent is how many packets left for a replica, in both directions, without probes.

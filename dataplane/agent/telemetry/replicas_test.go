@@ -20,13 +20,13 @@ func replicating(t *testing.T, down ...string) *Seen {
 	p := s.State.Program
 	first, table := uint32(len(p.Interfaces)), uint32(len(p.Tables))
 	reason := &programpb.Stop_Drop{Drop: uint32(len(p.Reasons))}
-	p.Reasons = append(slices.Clone(p.Reasons), "ips/down")
+	p.Reasons = append(slices.Clone(p.Reasons), "ips/down", "ips/a-in/full", "ips/b-in/full")
 	assign, class := &programpb.Assign{}, &programpb.Class{}
 	s.Now.Stats.Wires, s.Now.Stats.Hosts = nil, nil
 	for i, name := range []string{"a", "b"} {
 		in, out := first+uint32(2*i), first+uint32(2*i)+1
 		for _, wire := range []string{name + "-in", name + "-out"} {
-			p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: wire, Wire: true, Function: "ips"})
+			p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: wire, Wire: true, Function: "ips", Full: reason.Drop + 2 + uint32(i)})
 		}
 		p.Tables = append(slices.Clone(p.Tables), &programpb.StateTable{Name: "ips/" + name + "-in", Assignment: &programpb.Assignment{}})
 		s.Now.Stats.Tables = append(slices.Clone(s.Now.Stats.Tables), &programpb.TableStats{Name: "ips/" + name + "-in", Sessions: uint64(10 + i)})
@@ -85,12 +85,19 @@ func TestTheStatusHasWhatEachReplicaIsGiven(t *testing.T) {
 		s.Before.Stats.Wires = append(s.Before.Stats.Wires, before)
 	}
 	s.Before.Stats.Ports, s.Now.Stats.Ports = given(1000), given(3000)
+	full := func(a, b uint64) (drops []*controlpb.DropStats) {
+		for i, n := range []uint64{a, b} {
+			drops = append(drops, &controlpb.DropStats{Reason: []string{"ips/a-in/full", "ips/b-in/full"}[i], Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: n})
+		}
+		return drops
+	}
+	s.Before.Stats.Drops, s.Now.Stats.Drops = full(1000, 1000), full(1000, 6000)
 	seconds := int64(s.Now.At.Sub(s.Before.At).Seconds())
 	f := s.Status(nil).Functions
 	want := []v1alpha1.ReplicaStatus{
-		{Name: "a-in", Ready: true, Flows: 10, SentRate: (2000 + 4000 - 20) / seconds}, {Name: "b-in", Ready: true, Flows: 11, SentRate: (8000 + 16000 - 20) / seconds},
+		{Name: "a-in", Ready: true, Flows: 10, SentRate: (2000 + 4000 - 20) / seconds}, {Name: "b-in", Ready: true, Flows: 11, SentRate: (8000 + 16000 - 20) / seconds, FullRate: 5000 / seconds},
 	}
-	if len(f) != 1 || !slices.Equal(f[0].Replicas, want) || f[0].SentRate != (30000-40)/seconds {
+	if len(f) != 1 || !slices.Equal(f[0].Replicas, want) || f[0].SentRate != (30000-40)/seconds || f[0].FullRate != 5000/seconds {
 		t.Errorf("got %+v, want %+v of %d packets per second", f, want, (30000-40)/seconds)
 	}
 }

@@ -71,14 +71,16 @@ static __rte_noinline uint32_t look_through(struct sn_env *env, uint16_t iface, 
  */
 static void not_sent(struct sn_env *env, uint16_t iface, struct rte_mbuf *m)
 {
-	if (env->program && env->program->interfaces[iface].wire) {
+	const struct sn_interface *to = env->program ? &env->program->interfaces[iface] : NULL;
+
+	if (to && to->wire) {
 		if (sn_load16(rte_pktmbuf_mtod_offset(m, const uint8_t *, 12)) == SN_PROBE_TYPE) {
 			rte_pktmbuf_free(m);
 			return;
 		}
 		sn_spot_forget(env, iface, m);
 	}
-	sn_output_drop(env, m, SN_REASON_TX_FULL);
+	sn_output_drop(env, m, to ? to->full : SN_REASON_TX_FULL);
 }
 
 static void flush(struct sn_env *env, uint16_t iface)

@@ -158,16 +158,22 @@ static void add_decision(const char *reason, const struct sn_count *count, void 
 	add_drop(reason, SN_REASON_DECISION, count, ctx);
 }
 
+static void add_loss(const char *reason, const struct sn_count *count, void *ctx)
+{
+	add_drop(reason, SN_REASON_LOSS, count, ctx);
+}
+
 static int report_drops(const struct sn_engine *engine, const struct sn_count *reasons,
 			struct sn_arena *arena, Sinter__Control__V1__Stats *stats)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	const struct sn_plan *plan = sn_threads_plan(threads);
+	const struct sn_totals *totals = sn_engine_totals(engine);
 	uint32_t n_reasons = plan->program->n_reasons;
 
 	stats->drops =
 		SN_NEW_ARRAY(arena, Sinter__Control__V1__DropStats, sinter__control__v1__drop_stats__init,
-			     SN_REASON_BUILTIN + n_reasons + sn_engine_totals(engine)->reasons.n);
+			     SN_REASON_BUILTIN + n_reasons + totals->reasons.n + totals->losses.n);
 	if (stats->drops == NULL)
 		return -1;
 	for (uint32_t i = 0; i < SN_REASON_BUILTIN; i++) {
@@ -185,8 +191,10 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 		add_drop(sn_reason_name(i), sn_reason_kind(i), &sum, stats);
 	}
 	for (uint32_t i = 0; i < n_reasons; i++)
-		add_decision(plan->program->reasons[i], &reasons[i], stats);
-	sn_ledger_each(&sn_engine_totals(engine)->reasons, add_decision, stats);
+		add_drop(plan->program->reasons[i],
+			 sn_program_reason_kind(plan->program, SN_REASON_CHAIN + i), &reasons[i], stats);
+	sn_ledger_each(&totals->reasons, add_decision, stats);
+	sn_ledger_each(&totals->losses, add_loss, stats);
 	return 0;
 }
 

@@ -209,6 +209,7 @@ void sn_engine_free(struct sn_engine *engine)
 	sn_state_free(engine->state);
 	sn_peering_free(engine->peering);
 	sn_ledger_free(&engine->totals.reasons);
+	sn_ledger_free(&engine->totals.losses);
 	sn_ledger_free(&engine->totals.counters);
 	sn_backends_free(&engine->backends);
 	free(engine->program.data);

@@ -81,13 +81,18 @@ void sn_plan_free(struct sn_plan *plan)
 	free(plan);
 }
 
-static void enter(struct sn_ledger *ledger, char **names, const struct sn_count *counts, uint32_t n)
+static void enter(struct sn_ledger *ledger, const char *name, const struct sn_count *count)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (counts[i].packets > 0 && sn_ledger_add(ledger, names[i], &counts[i]) != 0)
-			sn_log(SN_LOG_ERROR,
-			       "no memory for the total of %s: %lu packets are no longer counted", names[i],
-			       (unsigned long)counts[i].packets);
+	if (count->packets > 0 && sn_ledger_add(ledger, name, count) != 0)
+		sn_log(SN_LOG_ERROR, "no memory for the total of %s: %lu packets are no longer counted", name,
+		       (unsigned long)count->packets);
+}
+
+static struct sn_ledger *ledger_of(struct sn_totals *totals, const struct sn_program *program,
+				   uint32_t reason)
+{
+	return sn_program_reason_kind(program, SN_REASON_CHAIN + reason) == SN_REASON_LOSS ? &totals->losses
+											   : &totals->reasons;
 }
 
 void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals)
@@ -103,8 +108,10 @@ void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals)
 	if (counters != NULL && reasons != NULL) {
 		for (unsigned int i = 0; i < plan->n_workers; i++)
 			sn_counts_add(plan->counts[i], NULL, counters, reasons);
-		enter(&totals->counters, program->counters, counters, program->n_counters);
-		enter(&totals->reasons, program->reasons, reasons, program->n_reasons);
+		for (uint32_t i = 0; i < program->n_counters; i++)
+			enter(&totals->counters, program->counters[i], &counters[i]);
+		for (uint32_t i = 0; i < program->n_reasons; i++)
+			enter(ledger_of(totals, program, i), program->reasons[i], &reasons[i]);
 	}
 	free(counters);
 	free(reasons);

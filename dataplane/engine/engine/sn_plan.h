@@ -41,7 +41,8 @@ void sn_plan_free(struct sn_plan *plan);
 
 /* Counts of plans that are gone, by name. */
 struct sn_totals {
-	struct sn_ledger reasons; /* drops, under the reasons that the chain gives */
+	struct sn_ledger reasons; /* drops, under the reasons that the chain gives: decisions, … */
+	struct sn_ledger losses;  /* … and losses */
 	struct sn_ledger counters;
 };
 

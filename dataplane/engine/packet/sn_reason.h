@@ -50,7 +50,7 @@ enum sn_reason {
 	SN_REASON_CHAIN = 64,
 };
 
-/* The kind of a reason: DropKind in program.proto. Those of the chain are decisions. */
+/* The kind of a reason: DropKind in program.proto. Those of the chain: sn_program_reason_kind(). */
 enum sn_reason_kind {
 	SN_REASON_DECISION = 1,
 	SN_REASON_REFUSAL,

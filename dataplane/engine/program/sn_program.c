@@ -483,3 +483,13 @@ const char *sn_program_reason(const struct sn_program *p, uint32_t reason)
 		return reason - SN_REASON_CHAIN < p->n_reasons ? p->reasons[reason - SN_REASON_CHAIN] : NULL;
 	return sn_reason_name(reason);
 }
+
+uint32_t sn_program_reason_kind(const struct sn_program *p, uint32_t reason)
+{
+	if (reason < SN_REASON_CHAIN)
+		return sn_reason_kind(reason);
+	for (uint32_t i = 0; i < p->n_interfaces; i++)
+		if (p->interfaces[i].full == reason)
+			return SN_REASON_LOSS;
+	return reason - SN_REASON_CHAIN < p->n_reasons ? SN_REASON_DECISION : 0;
+}

@@ -61,6 +61,7 @@ struct sn_interface {
 	uint32_t *proxy;
 	uint64_t *vlans;     /* a bit for each VID; NULL: untagged frames only */
 	bool tiny_fragments; /* first fragments that end within their transport header are let in */
+	uint32_t full;	     /* why frames are dropped that it does not take */
 	bool wire;	     /* a side of a stop: no hosts are there, and ARP is neither sent nor heard */
 	uint8_t left_by;     /* of a wire by which packets come back from stops: that by which they leave */
 	uint32_t watched;    /* a host there that is a function of the chain; 0: none */
@@ -381,5 +382,7 @@ bool sn_observation_same(const struct sn_observation *a, const struct sn_observa
 
 /* Name of any reason, the chain's included; NULL if there is no such reason. */
 const char *sn_program_reason(const struct sn_program *program, uint32_t reason);
+/* Its kind; 0 if there is no such reason. */
+uint32_t sn_program_reason_kind(const struct sn_program *program, uint32_t reason);
 
 #endif /* SN_PROGRAM_H */

@@ -85,6 +85,15 @@ static int check_watched(struct sn_builder *b, const interface_msg *from)
 			     from->watched);
 }
 
+static int check_full(struct sn_builder *b, const interface_msg *from)
+{
+	if (from->full > 0 && !from->wire)
+		return sn_build_fail(b, "full is %u, want 0, as it is no wire", from->full);
+	if (from->full > b->msg->n_reasons)
+		return sn_build_fail(b, "full is %u, want at most %zu", from->full, b->msg->n_reasons);
+	return 0;
+}
+
 static int build_interface(struct sn_builder *b, struct sn_interface *to, const interface_msg *from)
 {
 	if (!from->name[0])
@@ -99,7 +108,7 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 		return sn_build_fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
 	if (sn_build_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
-	if (check_refused(b, from) || check_wire(b, from) || check_watched(b, from))
+	if (check_refused(b, from) || check_wire(b, from) || check_watched(b, from) || check_full(b, from))
 		return -EINVAL;
 	to->address = from->address;
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
@@ -107,6 +116,7 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 	to->mtu = from->mtu;
 	to->tiny_fragments = from->tiny_fragments;
 	to->wire = from->wire;
+	to->full = from->full ? SN_REASON_CHAIN + from->full - 1 : SN_REASON_TX_FULL;
 	to->watched = from->watched;
 	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
 	to->segment = from->segment;

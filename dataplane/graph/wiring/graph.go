@@ -45,6 +45,8 @@ type Interface struct {
 	// Wire tells that the interface is a side of an element.Stop or a tap's, by which packets leave for that alone: it has no neighbours and no gateway, frames
 	// of all VLANs pass, and Prefix is the address of errors about packets that come in without a continuation.
 	Wire bool
+	// Full is why frames are dropped that a wire does not take.
+	Full string
 	// Function is the chain's function that is a host there, run by someone else; empty: none.
 	Function string
 	// Watched is its address, if the engine asks again and again whether it is there.

@@ -10,15 +10,15 @@ import (
 // by <interface>/untagged, and goes on as if it had passed the stop: the function may have made it. So it does not count for its flow. errors are the sources of ICMP errors about
 // such packets, by side. The interfaces' MTU is 1500 bytes until the caller says something else.
 func (g *Graph) AddWires(stop int, errors [element.StopSides]netip.Addr) {
-	s, function := g.Nodes[stop].Element.(element.Stop), g.Nodes[stop].Function
-	for side, name := range s.Interfaces {
+	s, name, function := g.Nodes[stop].Element.(element.Stop), g.Nodes[stop].Name, g.Nodes[stop].Function
+	for side, wire := range s.Interfaces {
 		in := len(g.Nodes)
 		g.Nodes = append(g.Nodes,
-			Node{Name: name + "/in", Function: function, Element: element.Input{Interface: name}, Out: []Edge{{To: in + 1}}},
-			Node{Name: name + "/untagged", Function: function, Element: element.Counter{}, Out: []Edge{g.uncounted(g.Nodes[stop].Out[side])}},
+			Node{Name: wire + "/in", Function: function, Element: element.Input{Interface: wire}, Out: []Edge{{To: in + 1}}},
+			Node{Name: wire + "/untagged", Function: function, Element: element.Counter{}, Out: []Edge{g.uncounted(g.Nodes[stop].Out[side])}},
 		)
 		g.Interfaces = append(g.Interfaces, Interface{
-			Name: name, Prefix: netip.PrefixFrom(errors[side], errors[side].BitLen()), MTU: 1500, Wire: true, In: in, Out: -1,
+			Name: wire, Prefix: netip.PrefixFrom(errors[side], errors[side].BitLen()), MTU: 1500, Wire: true, Full: element.FullReason(name), In: in, Out: -1,
 		})
 	}
 }
@@ -43,6 +43,6 @@ func (g *Graph) AddTap(name, function, returned string, address netip.Addr) {
 		Node{Name: name + "/returned", Function: function, Element: element.Discard{Reason: returned}},
 	)
 	g.Interfaces = append(g.Interfaces, Interface{
-		Name: name, Prefix: netip.PrefixFrom(address, address.BitLen()), MTU: 1500, Wire: true, In: in, Out: -1,
+		Name: name, Prefix: netip.PrefixFrom(address, address.BitLen()), MTU: 1500, Wire: true, Full: element.FullReason(function), In: in, Out: -1,
 	})
 }

@@ -528,6 +528,7 @@ type Interface struct {
 	Wire          bool                   `protobuf:"varint,53,opt,name=wire,proto3" json:"wire,omitempty"`                                        // a side of a stop, or a tap's: packets leave by it for that alone, and nobody there asks or answers ARP; address
 	// is that of errors about packets that come in without a continuation
 	Function      string `protobuf:"bytes,54,opt,name=function,proto3" json:"function,omitempty"` // whose side a wire is, or which one the watched host is
+	Full          uint32 `protobuf:"varint,57,opt,name=full,proto3" json:"full,omitempty"`        // of a wire: 1 + index into Program.reasons, for frames that it does not take; 0: tx-full. Such a reason's kind is DROP_KIND_LOSS
 	Watched       uint32 `protobuf:"fixed32,56,opt,name=watched,proto3" json:"watched,omitempty"` // a host there that is a function of the chain: it is asked again and again whether it is there; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -666,6 +667,13 @@ func (x *Interface) GetFunction() string {
 		return x.Function
 	}
 	return ""
+}
+
+func (x *Interface) GetFull() uint32 {
+	if x != nil {
+		return x.Full
+	}
+	return 0
 }
 
 func (x *Interface) GetWatched() uint32 {
@@ -2049,7 +2057,7 @@ const file_program_proto_rawDesc = "" +
 	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12E\n" +
 	"\vsubscribers\x18\x17 \x03(\v2#.sinter.program.v1.SubscriberLimitsR\vsubscribers\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\xe4\x03\n" +
+	"longestWay\"\xf8\x03\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -2067,7 +2075,8 @@ const file_program_proto_rawDesc = "" +
 	"answer_ttl\x183 \x01(\rR\tanswerTtl\x12%\n" +
 	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\x12\x12\n" +
 	"\x04wire\x185 \x01(\bR\x04wire\x12\x1a\n" +
-	"\bfunction\x186 \x01(\tR\bfunction\x12\x18\n" +
+	"\bfunction\x186 \x01(\tR\bfunction\x12\x12\n" +
+	"\x04full\x189 \x01(\rR\x04full\x12\x18\n" +
 	"\awatched\x188 \x01(\aR\awatched\"q\n" +
 	"\x0eRefusedSources\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +

@@ -72,6 +72,7 @@ func (e *Emitter) interfaces() {
 		}
 		if i.Wire {
 			out.Function = e.w.g.Nodes[i.In].Function
+			out.Full = 1 + e.Drop(i.Full).GetChain()
 		}
 		for _, v := range i.VLANs {
 			out.Vlans = append(out.Vlans, uint32(v))

@@ -19,6 +19,9 @@ type FunctionStatusApplyConfiguration struct {
 	// SentRate is the number of packets per second that leave for it: of a Tap, copies; of a host (attachment Routed or Service), all packets that leave by
 	// its interfaces.
 	SentRate *int64 `json:"sentRate,omitempty"`
+	// FullRate is the number of packets per second for it that are lost, as its wires take no more: dropped as <function>/full. Absent: none. What the kernel
+	// loses behind a wire is not known.
+	FullRate *int64 `json:"fullRate,omitempty"`
 	// ReturnedRate is the number of packets per second that come from it: those that it lets through, and those that it makes.
 	// None comes from a Tap. Of a host they are all packets that come in by its interfaces.
 	ReturnedRate *int64 `json:"returnedRate,omitempty"`
@@ -66,6 +69,14 @@ func (b *FunctionStatusApplyConfiguration) WithReady(value bool) *FunctionStatus
 // If called multiple times, the SentRate field is set to the value of the last call.
 func (b *FunctionStatusApplyConfiguration) WithSentRate(value int64) *FunctionStatusApplyConfiguration {
 	b.SentRate = &value
+	return b
+}
+
+// WithFullRate sets the FullRate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FullRate field is set to the value of the last call.
+func (b *FunctionStatusApplyConfiguration) WithFullRate(value int64) *FunctionStatusApplyConfiguration {
+	b.FullRate = &value
 	return b
 }
 

@@ -17,6 +17,8 @@ type ReplicaStatusApplyConfiguration struct {
 	Ready *bool `json:"ready,omitempty"`
 	// SentRate is the number of packets per second that leave for it.
 	SentRate *int64 `json:"sentRate,omitempty"`
+	// FullRate is the number of packets per second for it that are lost, as its wires take no more. Absent: none.
+	FullRate *int64 `json:"fullRate,omitempty"`
 	// Flows that belong to it. One that is draining may be taken out when there are none.
 	Flows *int64 `json:"flows,omitempty"`
 }
@@ -48,6 +50,14 @@ func (b *ReplicaStatusApplyConfiguration) WithReady(value bool) *ReplicaStatusAp
 // If called multiple times, the SentRate field is set to the value of the last call.
 func (b *ReplicaStatusApplyConfiguration) WithSentRate(value int64) *ReplicaStatusApplyConfiguration {
 	b.SentRate = &value
+	return b
+}
+
+// WithFullRate sets the FullRate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FullRate field is set to the value of the last call.
+func (b *ReplicaStatusApplyConfiguration) WithFullRate(value int64) *ReplicaStatusApplyConfiguration {
+	b.FullRate = &value
 	return b
 }
 

@@ -82,17 +82,17 @@ func (c *Cluster) writeStatus(w io.Writer, chain *Chain, wide bool) error {
 
 func writeFunctions(t io.Writer, functions []Function) {
 	if len(functions) > 0 {
-		fmt.Fprintln(t, "  FUNCTION\tREADY\tUSED\tSENT/S\tRETURNED/S\tPAST/S\tMEDIAN\tP99\tCONTRADICTIONS")
+		fmt.Fprintln(t, "  FUNCTION\tREADY\tUSED\tSENT/S\tFULL/S\tRETURNED/S\tPAST/S\tMEDIAN\tP99\tCONTRADICTIONS")
 	}
 	for i := range functions {
 		f := &functions[i]
-		fmt.Fprintf(t, "  %s\t%t\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, used(f), f.SentRate, f.ReturnedRate, f.PastRate, latency(f.LatencyMedianMicroseconds),
+		fmt.Fprintf(t, "  %s\t%t\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", f.Name, f.Ready, used(f), f.SentRate, f.FullRate, f.ReturnedRate, f.PastRate, latency(f.LatencyMedianMicroseconds),
 			latency(f.LatencyP99Microseconds), cmp.Or(strings.Join(f.Contradictions, ", "), "none"))
 	}
-	head := "  REPLICA\tREADY\tSENT/S\tFLOWS\n"
+	head := "  REPLICA\tREADY\tSENT/S\tFULL/S\tFLOWS\n"
 	for i := range functions {
 		for _, r := range functions[i].Replicas {
-			fmt.Fprintf(t, "%s  %s/%s\t%t\t%d\t%d\n", head, functions[i].Name, r.Name, r.Ready, r.SentRate, r.Flows)
+			fmt.Fprintf(t, "%s  %s/%s\t%t\t%d\t%d\t%d\n", head, functions[i].Name, r.Name, r.Ready, r.SentRate, r.FullRate, r.Flows)
 			head = ""
 		}
 	}

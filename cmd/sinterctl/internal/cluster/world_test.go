@@ -144,8 +144,8 @@ func newWorld(t *testing.T, more ...client.Object) *world {
 		}},
 		Classes: 12, Cores: 4, Instances: 2, Program: w.programs[2].Name, PacketRate: 1_500_000, DropRate: 7,
 		Functions: []v1alpha1.FunctionStatus{
-			{Name: "ips", Ready: true, UtilizationPercent: 63, SentRate: 900_000, ReturnedRate: 899_000, PastRate: 600_000, LatencyMedianMicroseconds: 35, LatencyP99Microseconds: 1200, Replicas: []v1alpha1.ReplicaStatus{
-				{Name: "ips1-inside", Ready: true, SentRate: 900_000, Flows: 4096}, {Name: "ips2-inside", Flows: 12},
+			{Name: "ips", Ready: true, UtilizationPercent: 63, SentRate: 900_000, FullRate: 20_000, ReturnedRate: 899_000, PastRate: 600_000, LatencyMedianMicroseconds: 35, LatencyP99Microseconds: 1200, Replicas: []v1alpha1.ReplicaStatus{
+				{Name: "ips1-inside", Ready: true, SentRate: 900_000, FullRate: 20_000, Flows: 4096}, {Name: "ips2-inside", Flows: 12},
 			}},
 			{Name: "shaper", SentRate: 10, Contradictions: []string{"DSCP", "TTLRaised"}},
 		},

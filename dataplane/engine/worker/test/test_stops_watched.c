@@ -403,6 +403,24 @@ static void a_probe_that_the_port_does_not_take_is_no_lost_packet(void **state)
 	assert_dropped(f, SN_REASON_TX_FULL);
 }
 
+static void a_packet_that_a_wire_does_not_take_is_lost_under_its_functions_name(void **state)
+{
+	static char *reasons[] = {(char *)"ips/down", (char *)"ips/full"};
+	struct fixture *f = *state;
+	struct packet out = outward(SN_UDP, 5000);
+
+	f->msg->n_reasons = 2;
+	f->msg->reasons = reasons;
+	f->msg->interfaces[OUT]->full = 2;
+	load(f);
+	f->tx_limit = 0;
+	send_packet(f, &out);
+	assert_dropped(f, SN_REASON_CHAIN + 1);
+	assert_int_equal(sn_program_reason_kind(f->program, SN_REASON_CHAIN + 1), SN_REASON_LOSS);
+	assert_int_equal(sn_program_reason_kind(f->program, SN_REASON_CHAIN), SN_REASON_DECISION);
+	assert_int_equal(sn_program_reason_kind(f->program, SN_REASON_CHAIN + 2), 0);
+}
+
 static void without_a_buffer_no_probe_is_answered(void **state)
 {
 	struct fixture *f = *state;
@@ -445,6 +463,7 @@ int main(void)
 		CLOSED_TEST(the_next_program_knows_who_is_down),
 		CLOSED_TEST(a_function_that_was_not_watched_begins_as_one_that_is_up),
 		CLOSED_TEST(a_probe_that_the_port_does_not_take_is_no_lost_packet),
+		CLOSED_TEST(a_packet_that_a_wire_does_not_take_is_lost_under_its_functions_name),
 		CLOSED_TEST(without_a_buffer_no_probe_is_answered),
 	};
 

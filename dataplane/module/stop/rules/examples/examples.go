@@ -122,6 +122,9 @@ var Programs = []ruletest.Example{
 	ruletest.Refused("stop-way-too-many", ways(1, dropped, bypassed), fmt.Sprintf("there are 2 stops, %d next hops and 64 interfaces", mostHops/2+2)),
 	ruletest.Refused("stop-unprobed-way-too-many", ways(1, nil, dropped), fmt.Sprintf("there are 2 stops, %d next hops and 64 interfaces", mostHops/2+2)),
 	ruletest.Accepted("stop-one-way", ways(1, dropped, dropped)),
+	ruletest.Accepted("wire-full", wired(func(i *programpb.Interface) { i.Full = 1 })),
+	ruletest.Refused("wire-full-high", wired(func(i *programpb.Interface) { i.Full = 2 }), "interfaces[2] (ips/inside)", "full is 2, want at most 1"),
+	ruletest.Refused("full-no-wire", wired(func(i *programpb.Interface) { i.Wire, i.Full = false, 1 }), "interfaces[2] (ips/inside)", "full is 1, want 0, as it is no wire"),
 	ruletest.Refused("stop-endless", stopped(func(p *programpb.Program, _ *programpb.Stop) {
 		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Stop{Stop: &programpb.Stop{Out: 3, Back: 2, Segment: 2}}
 	}), "and the TTL is not lowered on the way"),
