@@ -45,13 +45,14 @@ func wiresContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) []corev1.Con
 func sharesMemory(f *v1alpha1.InstanceFunction) bool { return f.Transport == v1alpha1.BlackboxMemif }
 
 // memifVolume has the sockets of all functions that share memory with the engine, and is mounted by these and the engine alone. Functions only connect, but DPDK's
-// driver refuses a folder that it may not write to, so the mount is not read-only.
+// driver refuses a folder that it may not write to, so the mount is not read-only. It is memory, which takes no more than its limit: from a disk the kubelet would
+// evict the pod, and the chain with it, for what a function writes.
 func memifVolume(functions []v1alpha1.InstanceFunction) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	if !slices.ContainsFunc(functions, func(f v1alpha1.InstanceFunction) bool { return sharesMemory(&f) }) {
 		return nil, nil
 	}
 	limit := resource.MustParse("1Mi")
-	return []corev1.Volume{{Name: "memif", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}},
+	return []corev1.Volume{{Name: "memif", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: &limit}}}},
 		[]corev1.VolumeMount{{Name: "memif", MountPath: v1alpha1.MemifFolder}}
 }
 

@@ -230,6 +230,11 @@ func TestAFunctionThatSharesMemoryHasSocketsInPlaceOfDevices(t *testing.T) {
 	sees := func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == v1alpha1.MemifFolder })
 	}
+	for _, v := range pod.Spec.Volumes {
+		if v.Name == "memif" && (v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit.String() != "1Mi") {
+			t.Errorf("the sockets are in %v, want at most 1Mi of memory: the kubelet evicts pods that write more to a disk", v.EmptyDir)
+		}
+	}
 	if !sees(engine) || sees(agent) || !sees(f) || len(f.VolumeMounts) != 1 {
 		t.Errorf("the sockets are seen by engine: %t, agent: %t, function: %t; want engine and function, which sees nothing else: %v", sees(engine), sees(agent), sees(f), f.VolumeMounts)
 	}

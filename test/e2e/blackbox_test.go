@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,6 +256,19 @@ func TestAContainerThatSharesMemoryIsAFunctionOfAChain(t *testing.T) {
 	w.passes("and the next container")
 	if n := w.restarts("engine"); n != 0 {
 		t.Errorf("the engine was started again %d times", n)
+	}
+	w.takesNoMore()
+}
+
+// takesNoMore has the function write more beside its sockets than there is room for. From a disk the kubelet would evict the pod for that.
+func (w *world) takesNoMore() {
+	w.Helper()
+	path := fmt.Sprintf("/proc/%d/root%s/more", firstProcess(w.T, w.container(podName, "ips")), v1alpha1.MemifFolder)
+	if err := os.WriteFile(path, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		w.Errorf("2 MiB in the folder of sockets: %v, want no space left", err)
+	}
+	if err := os.Remove(path); err != nil {
+		w.Error(err)
 	}
 }
 
