@@ -57,7 +57,7 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 	t.sent += sentBy(s, w)
 	for _, p := range s.GetPorts() {
 		if p.GetInterface() == w.GetBack() {
-			t.returned += p.GetRxPackets() - w.GetAnswers()
+			t.returned += without(p.GetRxPackets(), w.GetAnswers())
 		}
 	}
 	for i, n := range w.GetTimes() {
@@ -68,11 +68,14 @@ func (t *traffic) add(s *controlpb.Stats, w *controlpb.WireStats) {
 	}
 }
 
+// without is packets without probes. The engine counts both one after the other, so there may be a probe among these alone.
+func without(packets, probes uint64) uint64 { return packets - min(packets, probes) }
+
 // sentBy is how many packets left by a wire, without probes.
 func sentBy(s *controlpb.Stats, w *controlpb.WireStats) (n uint64) {
 	for _, p := range s.GetPorts() {
 		if p.GetInterface() == w.GetOut() {
-			n += p.GetTxPackets() - w.GetProbes()
+			n += without(p.GetTxPackets(), w.GetProbes())
 		}
 	}
 	return n

@@ -77,6 +77,25 @@ func TestTheStatusHasWhatPassesFunctions(t *testing.T) {
 	}
 }
 
+// The engine counts what leaves and comes back, and which of these are probes, one after the other, and is asked in between.
+func TestAProbeThatIsCountedBeforeItsPacketIsNone(t *testing.T) {
+	before, now := through(1000), through(1000)
+	for _, s := range []*controlpb.Stats{before, now} {
+		for _, p := range s.Ports {
+			p.TxPackets, p.RxPackets = 70, 70
+		}
+		for _, w := range s.Wires {
+			w.Probes, w.Answers = 70, 70
+		}
+	}
+	now.Wires[0].Probes, now.Wires[0].Answers = 71, 71
+	for _, f := range seeing(t, before, now).Status(nil).Functions {
+		if f.SentRate != 0 || f.ReturnedRate != 0 {
+			t.Errorf("%s has %d packets per second, and %d come back, want none of probes alone", f.Name, f.SentRate, f.ReturnedRate)
+		}
+	}
+}
+
 func TestTheCountersOfAnotherProgramTellNotHowManyPacketsGoPast(t *testing.T) {
 	s := seeing(t, through(1000), through(3000))
 	s.Before.Stats = proto.CloneOf(s.Before.Stats)

@@ -1866,8 +1866,8 @@ type WireStats struct {
 	Back    string                 `protobuf:"bytes,2,opt,name=back,proto3" json:"back,omitempty"`
 	Watched bool                   `protobuf:"varint,6,opt,name=watched,proto3" json:"watched,omitempty"` // it gets probes; else the next three are nothing
 	Down    bool                   `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"`       // the last probes did not come back
-	Probes  uint64                 `protobuf:"varint,4,opt,name=probes,proto3" json:"probes,omitempty"`
-	Answers uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // probes that came back
+	Probes  uint64                 `protobuf:"varint,4,opt,name=probes,proto3" json:"probes,omitempty"`   // that left
+	Answers uint64                 `protobuf:"varint,5,opt,name=answers,proto3" json:"answers,omitempty"` // … and came back
 	// Spot checks: packets that are compared as they left and as they came back.
 	Checked        uint64           `protobuf:"varint,7,opt,name=checked,proto3" json:"checked,omitempty"`   // packets that left
 	Returned       uint64           `protobuf:"varint,8,opt,name=returned,proto3" json:"returned,omitempty"` // … and came back

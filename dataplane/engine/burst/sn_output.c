@@ -75,6 +75,7 @@ static void not_sent(struct sn_env *env, uint16_t iface, struct rte_mbuf *m)
 
 	if (to && to->wire) {
 		if (sn_load16(rte_pktmbuf_mtod_offset(m, const uint8_t *, 12)) == SN_PROBE_TYPE) {
+			sn_wires_unsent(env, m);
 			rte_pktmbuf_free(m);
 			return;
 		}

@@ -11,7 +11,7 @@
 enum {
 	AT_TYPE = 12,
 	AT_KEY = 14,
-	AT_PORT = 22,
+	AT_PORT = SN_PROBE_AT_PORT,
 	PROBE_LEN = 60,
 };
 
@@ -71,9 +71,9 @@ static void send_probe(struct sn_env *env, struct sn_wire *wire, uint32_t out, u
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(env->pool);
 
-	atomic_fetch_add_explicit(&wire->probes, 1, memory_order_relaxed);
 	if (!m)
 		return;
+	atomic_fetch_add_explicit(&wire->probes, 1, memory_order_relaxed);
 	sn_source_set(m, SN_SOURCE_NONE);
 	write_probe(env, (uint8_t *)rte_pktmbuf_append(m, PROBE_LEN), back);
 	sn_output_send(env, (uint16_t)out, m);

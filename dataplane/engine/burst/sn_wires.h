@@ -19,7 +19,8 @@
 #include "sn_turn.h"
 
 /* The second of the types for experiments (IEEE 802, clause 9.2.4): nobody else forwards by it. */
-#define SN_PROBE_TYPE 0x88b6
+#define SN_PROBE_TYPE	 0x88b6
+#define SN_PROBE_AT_PORT 22 /* of its frame: by which port it comes back */
 
 #define SN_PROBES_NS 10000000ull /* between two probes of a wire */
 /*
@@ -36,7 +37,7 @@ struct sn_wire {
 	/* Since the last probe: one came back; a packet did, of those that left for the function. */
 	atomic_bool heard, passed;
 	atomic_bool down;
-	_Atomic uint64_t probes, answers;
+	_Atomic uint64_t probes, answers; /* that left, that came back */
 	/* Written by who sends: */
 	uint64_t sent_at;
 	uint32_t lost, back;
@@ -76,6 +77,15 @@ void sn_wires_look(struct sn_env *env);
 /* Packets that had left for a function came back by a wire, this one first: it is not down, even if it is so
  * full that probes are lost. */
 void sn_wires_passed(struct sn_env *env, uint16_t iface, const struct rte_mbuf *m);
+
+/* A probe has not left, as its wire does not take it. */
+static inline void sn_wires_unsent(const struct sn_env *env, const struct rte_mbuf *m)
+{
+	uint16_t port = sn_load16(rte_pktmbuf_mtod_offset(m, const uint8_t *, SN_PROBE_AT_PORT));
+
+	if (env->wires && port < SN_IFACES_MAX)
+		atomic_fetch_sub_explicit(&env->wires->wires[port].probes, 1, memory_order_relaxed);
+}
 
 /* Takes the probes out of frames that came in by a wire, and counts them as received. How many frames are
  * left, in their order. */
