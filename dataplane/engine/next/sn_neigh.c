@@ -22,6 +22,7 @@
 #define FAILED	   (2 * SECOND)	 /* who did not answer is not asked again before */
 #define ROUND	   (SECOND / 10) /* in which the tick visits every entry once */
 #define ASKED_PART 8		 /* of an interface's share is for those that are asked for */
+#define SPARED	   1024		 /* neighbours in use at most are skipped before one gives way */
 /* The host that had an address is asked so often, a round apart, before another one is believed that says
  * that it has it, and then not again for a time. */
 #define DISPUTE_SOLICIT 3
@@ -116,16 +117,10 @@ static void unlink_from(struct sn_neigh_table *t, const struct sn_neigh *n)
 		list->newest = n->older;
 }
 
-/* The state ends, and another one begins: at the end of its list. */
-static void begin(struct sn_neigh_table *t, struct sn_neigh *n, enum sn_neigh_state state, uint64_t due)
+static void append(struct sn_neigh_table *t, struct sn_neigh *n)
 {
-	struct sn_neigh_list *list;
+	struct sn_neigh_list *list = list_of(t, n);
 
-	unlink_from(t, n);
-	n->state = state;
-	n->asked = 0;
-	n->due = due;
-	list = list_of(t, n);
 	if (!list)
 		return;
 	list->n++;
@@ -136,6 +131,22 @@ static void begin(struct sn_neigh_table *t, struct sn_neigh *n, enum sn_neigh_st
 		t->entries[n->older].newer = list->newest;
 	else
 		list->oldest = list->newest;
+}
+
+static uint32_t milliseconds(uint64_t ns)
+{
+	return (uint32_t)(ns / (SECOND / 1000));
+}
+
+/* The state ends, and another one begins: at the end of its list. */
+static void begin(struct sn_neigh_table *t, struct sn_neigh *n, enum sn_neigh_state state, uint64_t due)
+{
+	unlink_from(t, n);
+	n->state = state;
+	n->asked = 0;
+	n->due = due;
+	n->listed = milliseconds(n->used);
+	append(t, n);
 }
 
 /* ---- entries ---- */
@@ -175,17 +186,34 @@ static uint32_t giver(const struct sn_neigh_table *t, uint8_t iface)
 	return most;
 }
 
+/* The neighbour that was heard of longest ago, and to which no packet was sent since (as in the algorithm
+ * "second chance" for pages of memory). So those in use lose no packet to many others: it would wait for an
+ * answer, beside all that wait for those. */
+static uint16_t least_used(struct sn_neigh_table *t, struct sn_neigh_list *known)
+{
+	for (uint32_t i = 0; i < SPARED; i++) {
+		struct sn_neigh *n = &t->entries[known->oldest];
+
+		if (known->n < 2 || (int32_t)(milliseconds(n->used) - n->listed) <= 0)
+			break;
+		unlink_from(t, n);
+		n->listed = milliseconds(n->used);
+		append(t, n);
+	}
+	return known->oldest;
+}
+
 /* Which of an interface's entries gives way; SN_NEIGH_NONE: none does. Those that are asked for have an
  * eighth of the share, so that neither a scan of addresses that nobody has takes the room of those that
  * somebody has, nor a flood of answers the room to ask. */
-static uint16_t least_wanted(const struct sn_neigh_table *t, uint32_t iface, bool to_ask)
+static uint16_t least_wanted(struct sn_neigh_table *t, uint32_t iface, bool to_ask)
 {
-	const struct sn_neigh_room *room = &t->rooms[iface];
+	struct sn_neigh_room *room = &t->rooms[iface];
 	bool many = room->asked.n + to_ask > t->share / ASKED_PART;
 
 	if (room->asked.n && (many || !room->known.n))
 		return room->asked.oldest;
-	return room->known.oldest;
+	return least_used(t, &room->known);
 }
 
 /* An entry that nothing names; NULL if there is no room: all are configured. */

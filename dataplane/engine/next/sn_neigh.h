@@ -59,7 +59,7 @@ struct sn_neigh {
 	struct sn_wait_queue queue;
 	uint8_t claim[6]; /* who says that it has the address */
 	uint16_t settled; /* 0: no dispute has ended a short time ago */
-	uint32_t pad;
+	uint32_t listed;  /* ms: when it came to the end of its list */
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
@@ -81,7 +81,7 @@ struct sn_neigh_list {
 struct sn_neigh_room {
 	uint16_t n;		    /* all of them, with those that are configured */
 	struct sn_neigh_list asked; /* that are asked for, or did not answer, by when that began */
-	struct sn_neigh_list known; /* that were heard of, by when that was last */
+	struct sn_neigh_list known; /* that were heard of: by when that was last, or by when they were used */
 };
 
 struct sn_neigh_table {

@@ -6,6 +6,7 @@
 #include "sn_parse.h"
 
 #define SHARE (63 / 2)
+#define MS    1000000ull
 
 /* The gateway is known, and used by decisions. */
 static void begin(struct fixture *f)
@@ -64,6 +65,49 @@ static void a_flood_of_answers_costs_no_decision_of_a_neighbour_that_answers(voi
 		assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
 	}
 	assert_int_equal(stats->cache_hits, hits + 500);
+}
+
+/* The gateway answered once. Many others answer after it, and nobody sends to them. */
+static void a_neighbour_that_packets_are_sent_to_does_not_give_way_to_many_others(void **state)
+{
+	struct fixture *f = *state;
+	const struct sn_worker_stats *stats = sn_worker_stats(f->worker);
+	struct packet p = outward(SN_UDP, 5000);
+	uint64_t hits;
+
+	begin(f);
+	hits = stats->cache_hits;
+	for (uint32_t i = 0; i < 600; i++) {
+		answer_of(f, 100 + i % 150);
+		f->now += 2 * MS;
+		if (i % 40 == 0) {
+			send_packet(f, &p);
+			assert_int_equal(f->n_out, 1);
+			assert_memory_equal(f->out[0].data, HOST_MAC, 6);
+		}
+	}
+	assert_true(knows(f, GATEWAY2));
+	assert_int_equal(stats->cache_hits, hits + 15);
+}
+
+static void of_neighbours_that_are_all_used_the_first_gives_way(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	load(f);
+	for (uint32_t i = 0; i < 61; i++)
+		answer_of(f, 100 + i);
+	f->now += 2 * MS;
+	for (uint32_t i = 0; i < 61; i++) {
+		p.dst = SN_SAMPLE_OUTSIDE + 100 + i;
+		send_packet(f, &p);
+		assert_int_equal(f->n_drops, 0);
+	}
+	answer_of(f, 99);
+	assert_true(knows(f, SN_SAMPLE_OUTSIDE + 99));
+	for (uint32_t i = 0; i < 61; i++)
+		assert_int_equal(knows(f, SN_SAMPLE_OUTSIDE + 100 + i), i != 0);
 }
 
 static void a_decision_does_not_follow_a_neighbour_whose_place_another_has(void **state)
@@ -168,6 +212,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(in_a_full_table_who_was_heard_of_longest_ago_gives_way),
 		WITH_FIXTURE(a_flood_of_answers_costs_no_decision_of_a_neighbour_that_answers),
+		WITH_FIXTURE(a_neighbour_that_packets_are_sent_to_does_not_give_way_to_many_others),
+		WITH_FIXTURE(of_neighbours_that_are_all_used_the_first_gives_way),
 		WITH_FIXTURE(a_decision_does_not_follow_a_neighbour_whose_place_another_has),
 		WITH_FIXTURE(a_flood_of_answers_leaves_room_to_ask),
 		WITH_FIXTURE(a_scan_takes_an_eighth_of_the_room_at_most_from_neighbours_that_answer),
