@@ -119,6 +119,10 @@ test-suites: build ## Suites across packages: engine against oracle, network nam
 test-full: deps ## The same with the long form of the suites, on other chains each time (root, an hour).
 	hack/test.sh --long
 
+.PHONY: soak
+soak: build ## A chain in floods and swaps for HOURS (2): no packet without a fate, no memory lost; the report becomes docs/soak.md (root).
+	SINTER_SOAK=$(or $(HOURS),2)h SINTER_SOAK_PAGE=$(CURDIR)/docs/soak.md go test ./test/soak -count=1 -timeout 0 -v
+
 .PHONY: test-oldest
 test-oldest: deps chart-tools engine ## The tests of test-envtest, with the API server of the oldest Kubernetes that is supported (minutes).
 	hack/test.sh oldest

@@ -12,7 +12,7 @@ export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 engine=dataplane/engine
 size=(-short -timeout 40m) # of suites
 long=()                    # stages that the long form has besides
-[[ ${1-} != --long ]] || { size=(-timeout 8h); long=(seeds); shift; }
+[[ ${1-} != --long ]] || { size=(-timeout 8h); long=(seeds soak); shift; }
 notes=$(mktemp -d) # of each stage a file with a line per test, see hack/tests/fates.py
 beside=()          # process groups of what runs in the background
 hack/tests/memory.py "$notes" & watcher=$!
@@ -89,10 +89,16 @@ stage_demo() { counted "make demo" hack/tests/demotest.py; }
 stage_suites() {
   local packages
   # shellcheck disable=SC2046,SC2086
-  packages=$(packages_but ./test/... $(api_folders) test/netns) && go_test all "${size[@]}" -count=1 -- $packages || fail go list ./test/...
+  packages=$(packages_but ./test/... $(api_folders) test/netns test/soak) && go_test all "${size[@]}" -count=1 -- $packages || fail go list ./test/...
 }
-# Its engines poll, and some tests measure rates: nothing runs beside it.
-stage_netns() { go_test all "${size[@]}" -count=1 -parallel 8 -- ./test/netns; }
+# Their engines poll, and some tests measure rates: nothing runs beside them.
+stage_netns() { go_test all "${size[@]}" -count=1 -p 1 -parallel 8 -- ./test/netns ./test/soak; }
+# Minutes of what `make soak` does for hours, with the engine under AddressSanitizer and UBSan.
+stage_soak() {
+  local build=$PWD/$engine/build-asan
+  make --no-print-directory engine-asan || { fail soak; return; }
+  SINTER_ENGINE=$build/sinter-engine SINTER_SOAK=${SOAK-3m} go_test all -count=1 -timeout 0 -- ./test/soak
+}
 # The random chains of the differential tests with SEEDS, by default ten new ones. What fails says with which one.
 stage_seeds() {
   local seed drawn='TestTheEngineDoesWhatTheUnmergedChainDoes|TestProgramsAreSwapped|TestRoutesInTables|TestRoutesWalkedTogether'
