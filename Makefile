@@ -120,7 +120,7 @@ test-full: deps ## The same with the long form of the suites, on other chains ea
 	hack/test.sh --long
 
 .PHONY: soak
-soak: build ## A chain in floods and swaps for HOURS (2): no packet without a fate, no memory lost; the report becomes docs/soak.md (root).
+soak: deps build ## A chain in floods and swaps for HOURS (2): no packet without a fate, no memory lost; the report becomes docs/soak.md (root).
 	SINTER_SOAK=$(or $(HOURS),2)h SINTER_SOAK_PAGE=$(CURDIR)/docs/soak.md go test ./test/soak -count=1 -timeout 0 -v
 
 .PHONY: test-oldest

@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// tolerance is how many KiB memory may grow by. A leak of 90 KB a swap has 300,000 in an hour.
+const tolerance = 8 << 10
+
 // process is a process whose memory is watched.
 type process struct {
 	name string
@@ -68,4 +71,33 @@ func (p *process) quarter(i int) int {
 	list := slices.Clone(p.kib[len(p.kib)*i/4 : max(len(p.kib)*(i+1)/4, len(p.kib)*i/4+1)])
 	slices.Sort(list)
 	return list[len(list)/2]
+}
+
+// flat refuses memory that grows. In the first quarter it does: sessions are made, and none has ended yet.
+func (p *process) flat() error {
+	if grown := p.quarter(3) - p.quarter(1); grown > tolerance {
+		return fmt.Errorf("%s has %d KiB more in the last quarter than in the second, want at most %d", p.name, grown, tolerance)
+	}
+	return nil
+}
+
+func TestMemoryThatGrowsWithEachSwapIsSeenAndTheBeginningIsNot(t *testing.T) {
+	const readings = 700 // of two hours
+	for name, c := range map[string]struct {
+		kib  func(i int) int
+		flat bool
+	}{
+		"as it is":        {func(int) int { return 600_000 }, true},
+		"up and down":     {func(i int) int { return 600_000 + i%7*1_000 }, true},
+		"the beginning":   {func(i int) int { return 400_000 + 1_000*min(i, 150) }, true},
+		"3 KiB each swap": {func(i int) int { return 90_000 + 10*3*i }, false},
+	} {
+		p := &process{name: name}
+		for i := range readings {
+			p.kib = append(p.kib, c.kib(i))
+		}
+		if err := p.flat(); (err == nil) != c.flat {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
