@@ -51,21 +51,24 @@ static __rte_always_inline bool by_cache(struct sn_worker *w, struct sn_known k,
 {
 	const struct sn_looked_up *found = &k.fast->found;
 	const struct sn_cache_entry *e = found->candidates[i];
+	bool here = true;
 
 	if (e &&
 	    likely(sn_cache_is(e, &found->keys[i]) && sn_cache_current(&k.fast->cache, &found->keys[i]))) {
 		if (dispatching) {
 			w->handing.shards[i] = e->shard;
-			if (unlikely(!sn_hand_over_is_here(w, e->shard))) {
+			here = sn_hand_over_is_here(w, e->shard);
+			if (unlikely(!here) && !w->fast.env.taking) {
 				sn_hand_over(w, i);
 				return true;
 			}
 		}
-		if (likely(forward_cached(k, i, e, plain))) {
+		if (likely(here) && likely(forward_cached(k, i, e, plain))) {
 			w->fast.env.stats.cache_hits++;
 			return true;
 		}
-		/* An answer to it may be of another shard than its flow. */
+		/* An answer to it may be of another shard than its flow. If that is why another worker gave
+		 * it to this one, it would never end if this one went by the flow. */
 		if (dispatching && !sn_hand_over_late(w, i, segment))
 			return true;
 	} else if (dispatching && e && !sn_hand_over_late(w, i, segment)) {
