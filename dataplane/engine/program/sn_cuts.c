@@ -37,9 +37,12 @@ enum foresight {
 struct packet {
 	uint32_t known; /* functions that give the shard of what was met */
 	bool met;
-	bool answer; /* of the engine, … */
-	bool error;  /* … and an ICMP error: nothing answers that */
-	bool back;   /* a NAPT has translated it back */
+	bool answer;	  /* of the engine, … */
+	bool error;	  /* … and an ICMP error: nothing answers that */
+	bool back;	  /* a NAPT has translated it back, or what it answers */
+	bool turned;	  /* since then it goes where no flow does: it may need a second shard */
+	bool destination; /* since then it met the table last as one that has this end inside, … */
+	uint32_t table;	  /* which is this one + 1; 0: none */
 	uint8_t foresight;
 };
 
@@ -71,7 +74,8 @@ static uint32_t turned(uint32_t functions)
 static bool same_packet(const struct packet *a, const struct packet *b)
 {
 	return a->known == b->known && a->met == b->met && a->answer == b->answer && a->error == b->error &&
-	       a->back == b->back && a->foresight == b->foresight;
+	       a->back == b->back && a->turned == b->turned && a->destination == b->destination &&
+	       a->table == b->table && a->foresight == b->foresight;
 }
 
 static void come_to(struct walk *w, uint32_t segment, const struct packet *p)
@@ -146,6 +150,26 @@ static uint32_t function_of_prefix(struct walk *w, const struct sn_cut *cut)
 	return PREFIX << (2 * i + cut->destination);
 }
 
+/* A packet that was translated back, or what answers it, turns round if it comes back to the table that it
+ * has met. It is of no flow that was translated then: it goes where that came from. */
+static bool turns(const struct packet *p, const struct sn_cut *cut)
+{
+	return p->turned || (p->table == cut->table + 1 && p->destination != cut->destination);
+}
+
+/* The state of a flow. Of packets that turn round it may have a shard of its own: as in meet_inside(). */
+static bool meet_flow(struct walk *w, struct packet *p, const struct sn_cut *cut)
+{
+	p->turned = turns(p, cut);
+	if (!p->turned && !meet(w, p, &w->tables[cut->table], cut->destination))
+		return false;
+	if (p->back) {
+		p->table = cut->table + 1;
+		p->destination = cut->destination;
+	}
+	return true;
+}
+
 /* Answers need no state by a prefix: see sn_operation.h. */
 static bool meet_own(struct walk *w, struct packet *p, const struct sn_op *op)
 {
@@ -153,7 +177,7 @@ static bool meet_own(struct walk *w, struct packet *p, const struct sn_op *op)
 	uint32_t function;
 
 	if (cut.of != SN_CUT_OF_PREFIX)
-		return meet(w, p, &w->tables[cut.table], cut.destination);
+		return meet_flow(w, p, &cut);
 	function = function_of_prefix(w, &cut);
 	if (p->answer || !function)
 		return function != 0;
@@ -179,6 +203,8 @@ static bool meet_outside(struct walk *w, struct packet *p)
 	if (!meet_fixed(w, p, TO_DESTINATION(PORT | NAPTS)))
 		return false;
 	p->back = true;
+	p->turned = false;
+	p->table = 0;
 	return true;
 }
 
@@ -222,7 +248,6 @@ static void go_on(struct walk *w, const struct sn_leg *leg, const struct packet 
 
 	answer.known = turned(p->known); /* of the packet that it quotes, or resets */
 	answer.answer = true;
-	answer.back = false;
 	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
 		struct sn_lead lead = sn_leg_leads(w->program, leg, i);
 

@@ -77,12 +77,18 @@ func Pools(name string, routed bool, addresses ...int) *graph.Graph {
 	return &b.Graph
 }
 
-// InOrder is a chain of a NAPT (n), stateful firewalls (f; turned round: F), limiters of connections (c, C) and a load balancer whose clients are left (b), or right (B), of
-// which all packets pass all.
+// InOrder is a chain of a NAPT (n), stateful firewalls (f; turned round: F), limiters of connections (c, C), a load balancer whose clients are left (b), or right (B), and a
+// router (r) with 10.0.0.0/8 on the left. Packets pass all, but for those that the router sends back.
 func InOrder(name, functions string) *graph.Graph {
 	return InARow(name, len(functions), func(b *Builder, i int) (left, right Side) {
 		id := name + strconv.Itoa(i)
 		switch functions[i] {
+		case 'r':
+			faces := b.Router(id, Addr4(172, 16, i, 1), 2, Hairpins, []Route{
+				{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Face: 0},
+				{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Face: 1},
+			})
+			return faces[0], faces[1]
 		case 'n':
 			return b.NAPT("nat"+strconv.Itoa(i), element.NAPT{
 				Pool: []netip.Addr{Addr4(100, 64, 1+i, 1), Addr4(100, 64, 1+i, 2)}, PortMin: 1024, PortMax: 65535, Timeouts: Timeouts, MaxSessions: 1 << 16,

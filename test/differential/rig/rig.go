@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -41,15 +40,14 @@ type Rig struct {
 	stops    map[int]Stop       // functions outside of the chain, by the interface that leads to them
 	checks   map[string]*checks // of ways through them, by the interface's name
 	watched  watched
-	probes   map[int]uint64 // that the engine sent, by interface
-	last     interp.Result  // what was right for the last packet
-	trips    int            // how often packets of the step at work have come back
-	held     *trip          // packets that stay at stops
-	holding  bool           // whether those of the step at work do
-	// by name: NAPTs, and elements that answer packets
-	napts, answering map[string]bool
-	tabled           bool         // its routes are in tables by content
-	loaded           []*fib.Table // those of the program in force
+	probes   map[int]uint64             // that the engine sent, by interface
+	last     interp.Result              // what was right for the last packet
+	trips    int                        // how often packets of the step at work have come back
+	held     *trip                      // packets that stay at stops
+	holding  bool                       // whether those of the step at work do
+	elements map[string]element.Element // by name
+	tabled   bool                       // its routes are in tables by content
+	loaded   []*fib.Table               // those of the program in force
 
 	Engine  *Harness
 	Oracle  *interp.Chain
@@ -114,7 +112,7 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 	res.Program.IcmpRate = 0 // the oracle answers everything
 	r := &Rig{
 		Chain: g.Chain, Graph: g, Result: res, Workers: workers(g.Chain), Cut: PartitionByHost, Cache: decisions(g.Chain),
-		napts: map[string]bool{}, answering: map[string]bool{}, stops: map[int]Stop{}, checks: map[string]*checks{},
+		elements: map[string]element.Element{}, stops: map[int]Stop{}, checks: map[string]*checks{},
 	}
 	if draw.Metered(g) {
 		r.Workers = 1 // several share a bucket by chunks (docs/elements.md)
@@ -125,6 +123,7 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 		}
 	}
 	for _, n := range g.Nodes {
+		r.elements[n.Name] = n.Element
 		switch e := n.Element.(type) {
 		case element.Track:
 			if e.Max < draw.ManyFlows {
@@ -141,10 +140,6 @@ func NewFrom(g, from *graph.Graph) (*Rig, error) {
 		case element.Stop:
 			r.addStop(n.Name, e)
 			r.watched.add(n.Name, e)
-		case element.NAPT:
-			r.napts[n.Name] = true
-		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
-			r.answering[n.Name] = true
 		}
 	}
 	return r, nil
@@ -317,70 +312,6 @@ func (r *Rig) Compare(ctx context.Context, now time.Duration, i int, p draw.Sent
 	m.detail = r.explain(p, want, seen, diff)
 	return m
 }
-
-// refused tells whether a worker dropped a packet as not-ours which needs state of two shards, and
-// so perhaps of two workers (docs/sharding.md): one that is translated back and then leaves by a
-// NAPT again, or is translated and answered by what leaves by another NAPT. It leaves no trace in
-// state.
-func (r *Rig) refused(now time.Duration, p draw.Sent, seen interp.Result) bool {
-	if len(seen.Out) > 0 || len(seen.Drops) != 1 || !r.needsTwoShards(now, p, seen) {
-		return false
-	}
-	r.Stats.Packets++
-	r.Stats.early += r.mostMet(now, p)
-	r.Stats.Drops[NotOurs]++
-	return true
-}
-
-// needsTwoShards tells whether not-ours is a reason for which some packet that this one caused may be dropped.
-func (r *Rig) needsTwoShards(now time.Duration, p draw.Sent, seen interp.Result) bool {
-	if r.Workers == 1 || !slices.Contains(seen.Drops, interp.Drop{Reason: NotOurs}) {
-		return false
-	}
-	made, turned, again := false, false, false
-	r.Oracle.Peek(now, p.Iface, p.Frame, func(s interp.Step) {
-		switch {
-		case r.answering[s.Node]:
-			turned = turned || made && s.Port >= 0
-		case r.napts[s.Node] && s.Port == element.NAPTInside:
-			turned = true
-		case r.napts[s.Node] && s.Port == element.NAPTOutside:
-			made, again = true, again || turned
-		}
-	})
-	return again
-}
-
-// mostMet is how often a packet and what it causes come to the node that they come to most, which may count each time.
-func (r *Rig) mostMet(now time.Duration, p draw.Sent) (most uint64) {
-	met := map[string]uint64{}
-	r.Oracle.Peek(now, p.Iface, p.Frame, func(s interp.Step) {
-		met[s.Node]++
-		most = max(most, met[s.Node])
-	})
-	return most
-}
-
-// answerRefused tells whether all that differs is that the answer to a packet was refused so.
-func (r *Rig) answerRefused(twoShards bool, want, seen interp.Result) bool {
-	if !twoShards || len(want.Out)+len(want.Drops) != len(seen.Out)+len(seen.Drops) {
-		return false
-	}
-	for _, o := range seen.Out {
-		if !slices.ContainsFunc(want.Out, func(w interp.Out) bool { return w.Interface == o.Interface && bytes.Equal(w.Frame, o.Frame) }) {
-			return false
-		}
-	}
-	for _, d := range seen.Drops {
-		if d.Reason != NotOurs && !slices.Contains(want.Drops, d) {
-			return false
-		}
-	}
-	return true
-}
-
-// NotOurs is the reason of packets that need another worker's state.
-const NotOurs = "not-ours"
 
 // earlyDiscards is how many packets, of one that came with its copies and answers, the oracle drops for want of a binding, a port or a backend,
 // where the program does not even look for one, since a later function drops the packet anyway (docs/elements.md, "A packet that is dropped leaves

@@ -67,7 +67,7 @@ func split(history []Step) []Step {
 
 // replay runs the steps on a fresh engine and oracle, and gives the mismatch of the last one, nil if there is none.
 func (r *Rig) replay(ctx context.Context, steps []Step) *Mismatch {
-	again := &Rig{Chain: r.Chain, Graph: r.Graph, Result: r.Result, Exhausts: r.Exhausts, Workers: r.Workers, Cut: r.Cut, Cache: r.Cache}
+	again := &Rig{Chain: r.Chain, Graph: r.Graph, Result: r.Result, Exhausts: r.Exhausts, Workers: r.Workers, Cut: r.Cut, Cache: r.Cache, elements: r.elements}
 	if err := again.Start(ctx); err != nil {
 		return nil
 	}
