@@ -104,7 +104,7 @@ func InOrder(name, functions string) *graph.Graph {
 			return left, right
 		}
 		n := b.Add("lb"+strconv.Itoa(i), "balancer", element.Balancer{
-			Virtual: []netip.Addr{Addr4(172, 31, 1, 1)}, MaxSessions: 1 << 16, Timeouts: Timeouts, NoBackend: "no-backend", Full: "full", NoSession: "no-session",
+			Virtual: []netip.Addr{Addr4(172, 31, 1, 1)}, MaxSessions: 1 << 16, Timeouts: Timeouts, NoBackend: id + "/no-backend", Full: id + "/full", NoSession: id + "/no-session",
 			Backends: []element.Backend{{Addr: Addr4(10, 1, 1, 2), Weight: 3}, {Addr: Addr4(10, 1, 1, 3), Port: 8080, Weight: 1}},
 		})
 		clients, backends := graph.Edge{To: n, Port: element.BalancerClients}, graph.Edge{To: n, Port: element.BalancerBackends}

@@ -39,12 +39,13 @@ static uint32_t shard_of(const struct sn_execution *x, uint32_t run, const struc
 
 /*
  * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard, but for
- * flows without ports, for which their remote tells it. False:
- * it is another worker's.
+ * flows without ports, for which their remote tells it. Where one worker has all shards, the flow tells its
+ * own: packets of it may come by another way, on which the first NAPT does not lie. False: it is another
+ * worker's.
  */
 static bool shard_for(struct sn_execution *x, struct sn_pkt *p, uint32_t run, const struct sn_flow *flow)
 {
-	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
+	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto) || sn_state_units(x->state) == 1)
 		p->shard = shard_of(x, run, flow);
 	return likely(x->partition->owned[p->shard]);
 }

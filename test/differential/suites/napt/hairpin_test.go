@@ -48,6 +48,36 @@ func TestAFlowHasOneBindingWhicheverWayItsPacketsComeToTheNAPT(t *testing.T) {
 	}
 }
 
+// TestAFlowBetweenTwoNAPTsHasOneBindingWhetherItPassesTheFirstOrNot has a router without a route to the pool of the first of two NAPTs. A backend's reply
+// turns round there, and leaves by the second one; so does what answers that: it comes to the backend as the flow that began, but not by the first
+// NAPT. The load balancer between them changes by what a device's hash would tell the flow's shard.
+func TestAFlowBetweenTwoNAPTsHasOneBindingWhetherItPassesTheFirstOrNot(t *testing.T) {
+	rig.NeedHarness(t)
+	for _, cut := range []string{rig.PartitionByHost, rig.PartitionByHash} {
+		t.Run(cut, func(t *testing.T) {
+			g := draw.InOrder(t.Name(), "nrbn")
+			r := rig.Started(t, g, 1, cut)
+			random := rand.New(rand.NewPCG(1, 2))
+			back := func(out draw.Sent) draw.Sent {
+				reply, ok := packets.Reply(random, out.Frame, 0, nil)
+				if !ok {
+					t.Fatal("no reply")
+				}
+				return r.Must(t, time.Second, draw.Sent{Iface: 1, Frame: reply})
+			}
+			for i := range 50 {
+				begun := r.Must(t, time.Second, draw.UDP(g, 0, netip.AddrPortFrom(draw.Addr4(192, 168, 1, i), 53), netip.AddrPortFrom(draw.Addr4(172, 31, 1, 1), 80)))
+				if again := back(back(begun)); rig.EndsOf(t, again) != rig.EndsOf(t, begun) {
+					t.Fatalf("the flow has two bindings: %v and %v", rig.EndsOf(t, begun), rig.EndsOf(t, again))
+				}
+			}
+			if err := r.Finish(t.Context(), time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // oneBinding sends from a to b, has b reply, which goes out again, sends from b to a, and complains about that.
 func oneBinding(t *testing.T, r *rig.Rig, g *graph.Graph, a, b netip.AddrPort) {
 	t.Helper()

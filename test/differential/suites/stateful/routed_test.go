@@ -1,9 +1,11 @@
 package stateful
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,33 @@ func TestFlowsOfHostsThatARouterKnowsHaveOneShard(t *testing.T) {
 			}
 			if err := r.Finish(t.Context(), time.Second); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFunctionsThatHaveFlowsAroundARouterDoWhatTheUnmergedChainDoes draws chains of a router and up to five other functions in any order. A seed by itself:
+//
+//	SINTER_SEED=17 go test ./test/differential/suites/stateful -run 'AroundARouter.*/^17$' -v
+func TestFunctionsThatHaveFlowsAroundARouterDoWhatTheUnmergedChainDoes(t *testing.T) {
+	rig.NeedHarness(t)
+	for seed := range rig.Seeds(t, "SINTER_ROUTED", rig.Scale(100, 25)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			functions := []byte("r")
+			for range 1 + random.IntN(5) {
+				if f := "fFcCnbB"[random.IntN(7)]; !bytes.ContainsAny(functions, "bB") || f != 'b' && f != 'B' {
+					functions = append(functions, f)
+				}
+			}
+			random.Shuffle(len(functions), func(i, j int) { functions[i], functions[j] = functions[j], functions[i] })
+			r, err := rig.New(draw.InOrder(fmt.Sprintf("routed%d%s", seed, functions), string(functions)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Cut = []string{rig.PartitionByHost, rig.PartitionByHash}[random.IntN(2)]
+			if err := r.Drive(t.Context(), seed, 8000, true); err != nil {
+				t.Fatalf("%s, by %s, %d workers: %v", functions, r.Cut, r.Workers, err)
 			}
 		})
 	}
