@@ -51,7 +51,7 @@ type talk struct {
 	// The results:
 	flows, answered uint64
 	repeated        uint64 // first packets of flows, as the ones before had no answer in time
-	missed          uint64 // packets of established flows, of the engine's devices
+	lost            uint64 // packets of established flows, of those that account.lost has
 }
 
 func newTalk(seed uint64) *talk {
@@ -149,15 +149,16 @@ func (k *talk) repeat(w *world, l *lane) {
 	w.sides[inside].queue = append(w.sides[inside].queue, l.frame)
 }
 
-// judge is for when all frames have met their fate: a flow that is established and has no answer now has lost a packet. What the engine's devices
-// have lost is not its matter: missed is how many frames that are.
-func (k *talk) judge(t *testing.T, w *world, during string, missed uint64) {
+// judge is for when all frames have met their fate: a flow that is established and has no answer now has lost a packet. lost is how many packets that
+// may be.
+func (k *talk) judge(t *testing.T, w *world, during string, lost uint64) {
 	t.Helper()
 	for _, l := range k.lanes {
 		switch {
 		case l.since.IsZero() || l.n == 0:
-		case missed > 0:
-			k.missed++
+		case lost > 0:
+			lost--
+			k.lost++
 			k.repeat(w, l)
 		default:
 			w.examine(t, l)

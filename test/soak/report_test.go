@@ -74,7 +74,7 @@ make soak HOURS=2
 What held, or the run would have ended:
 
 - At the end of each turn, frames that hosts had sent + ICMP errors that the engine had made = frames and errors that hosts received + packets dropped, exactly.
-- No packet of an established flow was without an answer. A flow's first packet may be, as that of a host that nobody knows yet: %s were sent again. (So were %s that the engine's devices had lost.)
+- No packet of an established flow was without an answer. A flow's first packet may be, as that of a host that nobody knows yet: %s were sent again. (So were %s packets that were lost while a worker had no CPU: by a device, or as ` + "`handover-full`" + `.)
 - No swap ended a session.
 - Memory in the last quarter of the run was not above that in the second one, but for %d MiB. (Runs of less than an hour do not check that.)
 
@@ -119,7 +119,7 @@ func (s *soak) write(t *testing.T, whole time.Duration) {
 	}
 	k := s.talk
 	text := fmt.Sprintf(page, whole, time.Now().Format(time.DateOnly), runtime.NumCPU(), lanes, hosts, servers, thousands(k.flows), thousands(k.answered),
-		thousands(uint64(s.swaps)), thousands(uint64(s.moves)), thousands(k.repeated), thousands(k.missed), tolerance>>10, rows.String(), memory.String())
+		thousands(uint64(s.swaps)), thousands(uint64(s.moves)), thousands(k.repeated), thousands(k.lost), tolerance>>10, rows.String(), memory.String())
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -324,6 +324,10 @@ func dropsOf(s *controlpb.Stats) map[string]uint64 {
 	return out
 }
 
+// lost is how many packets were lost because a worker had no CPU: by devices that it did not ask, or before a full ring that it did not read
+// (docs/sharding.md). The harness and sinterctl work beside the two workers.
+func (a account) lost() uint64 { return a.missed + a.drops["handover-full"] }
+
 // open is what is still on its way: zero when all frames are accounted for.
 func (a account) open() int64 {
 	return int64(a.sent+a.made) - int64(a.received+a.came+a.dropped+a.missed)
