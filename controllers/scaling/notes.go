@@ -100,6 +100,9 @@ func because(why Reason, b Bounds, s stabilizer, wanted float64, p Pod) string {
 		}
 		return fmt.Sprintf("it lost %.2f %% of its packets", 100*lost(p.Report))
 	case SpecChanged:
+		if p.Name == "" {
+			return fmt.Sprintf("the spec asks for %d to %d", b.MinPods, b.MaxPods)
+		}
 		return fmt.Sprintf("the spec asks for %d to %d", b.MinCores, b.MaxCores)
 	default:
 		return fmt.Sprintf("the load is %.2f cores, the target is %.0f %% of each core", wanted, 100*b.Target)

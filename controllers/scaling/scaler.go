@@ -157,6 +157,7 @@ func (s *Scaler) decidePods(in, whole Input, d *Decision) int {
 		atLeast: max(least, b.MinPods),
 		enough:  max(podsFor(whole, works, b.Target*s.policy.Margin, s.policy.Brink*s.policy.Margin), b.MinPods),
 		alarm:   s.crowded(whole),
+		least:   b.MinPods,
 		most:    b.MaxPods,
 		hold:    s.stale(in),
 	}
@@ -185,6 +186,7 @@ func (s *Scaler) decideCores(in Input, p Pod, works []float64, d *Decision) int 
 		atLeast: max(needed, b.MinCores),
 		enough:  max(need(works, others, b.Target*s.policy.Margin, b.MaxCores), b.MinCores),
 		alarm:   s.losing(p),
+		least:   b.MinCores,
 		most:    b.MaxCores,
 		hold:    s.stale(in),
 	}

@@ -295,6 +295,22 @@ func TestNewBoundsHoldAtOnce(t *testing.T) {
 	}
 }
 
+// The operator makes what the spec asks for. Until the scaler said the same, it took these instances away again, and made them again.
+func TestMoreInstancesThatTheSpecAsksForAreWantedAtOnce(t *testing.T) {
+	w := chain(t, Bounds{MinPods: 2, MaxPods: 2, MinCores: 1, MaxCores: 1, Target: 0.7}, 0.3)
+	w.run(5 * time.Second)
+	w.bounds.MinPods, w.bounds.MaxPods = 3, 4
+	d := w.operator()
+	if want := "the chain scales from 2 to 3 instances of 1 cores: the spec asks for 3 to 4"; d.Pods != 3 || len(d.Changes) != 1 || d.Changes[0].Message != want {
+		t.Errorf("%d instances, changes %v, want 3: %q", d.Pods, d.Changes, want)
+	}
+	for _, p := range d.Plans {
+		if p.Drain {
+			t.Errorf("%s is to go", p.Pod)
+		}
+	}
+}
+
 func TestCoresAreNeededForWhatTheyDoBesideShards(t *testing.T) {
 	for name, c := range map[string]struct {
 		work   float64

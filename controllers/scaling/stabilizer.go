@@ -44,6 +44,7 @@ type reading struct {
 	atLeast int  // the same, within the bounds
 	enough  int  // with this, they are below it by the margin
 	alarm   bool // packets are lost
+	least   int  // the bounds, which hold at once
 	most    int
 	hold    bool // what is seen is too old to let the number fall
 }
@@ -65,6 +66,9 @@ func (s *stabilizer) next(now time.Time, r reading) int {
 		s.marks[last].at = now.Add(-beat)
 	}
 	s.asked = now
+	if s.count < r.least {
+		s.count, s.grown, s.rising = r.least, now, time.Time{}
+	}
 	want := s.wanted(now, r.atLeast)
 	if r.alarm && s.mayGrow(now) {
 		want = max(want, s.count+1)

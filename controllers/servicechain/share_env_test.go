@@ -204,6 +204,21 @@ func (a *agents) holds(counts ...int) {
 	}
 }
 
+func TestAnInstanceThatTheSpecAsksForIsMadeOnceAndGetsShards(t *testing.T) {
+	a := sharing(t, edge(443, two))
+	a.work = 9
+	a.apply(edge(443, strings.ReplaceAll(two, "2", "3")))
+	a.pass(10*time.Second, 2)
+	a.startPods()
+	a.pass(10*time.Second, 8)
+	if made, removed := a.countTold("InstanceCreated: instance edge-2"), a.countTold("InstanceRemoved"); made != 1 || removed != 0 {
+		t.Errorf("instance edge-2 is made %d times, and %d instances are removed; want 1 and 0", made, removed)
+	}
+	if n := len(a.has["edge-2"]); n < 30 {
+		t.Errorf("edge-2 has %d of 128 shards, want about a third", n)
+	}
+}
+
 func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 	a := sharing(t, edge(443, oneOrTwo))
 	a.holds(128)
