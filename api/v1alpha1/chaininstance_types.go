@@ -99,6 +99,15 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=63
 	Peers []InstancePeer `json:"peers,omitempty"`
 
+	// MetricsReaders may read the metrics of the pod without a token of the cluster: those who have
+	// the key of a TLS client certificate with one of these pins. A pin is the SHA-256 of the
+	// certificate's SubjectPublicKeyInfo, in base64 (RFC 7469, section 2.4).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9+/]{43}=$`
+	MetricsReaders []string `json:"metricsReaders,omitempty"`
+
 	// Interfaces binds each interface of the chain to a device.
 	// +required
 	// +listType=map

@@ -334,6 +334,11 @@ func (in *ChainInstanceSpec) DeepCopyInto(out *ChainInstanceSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.MetricsReaders != nil {
+		in, out := &in.MetricsReaders, &out.MetricsReaders
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Interfaces != nil {
 		in, out := &in.Interfaces, &out.Interfaces
 		*out = make([]InterfaceBinding, len(*in))

@@ -97,7 +97,7 @@ func (r *running) run(ctx context.Context, dir folder, log logr.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return serve(ctx, r.probes, by, probesLimits, a.Handler(), nil) })
-	group.Go(func() error { return r.metrics.serve(ctx, config, by, a.Metrics()) })
+	group.Go(func() error { return r.metrics.serve(ctx, config, by, a) })
 	return group.Wait()
 }
 

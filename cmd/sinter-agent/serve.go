@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent"
 	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 )
@@ -44,7 +45,10 @@ func serve(ctx context.Context, address string, by []int, limits doorway.Limits,
 	}
 	var l net.Listener = doorway.Limit(open, limits)
 	if certificate != nil {
-		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12})
+		l = tls.NewListener(l, &tls.Config{
+			Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12,
+			ClientAuth: tls.RequestClientCert, // whose it is, is asked of telemetry.Readers: most have none, but a token
+		})
 	}
 	server := newServer(handler)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -90,12 +94,12 @@ type metricsServer struct {
 	auth    bool
 }
 
-func (m *metricsServer) serve(ctx context.Context, config *rest.Config, by []int, engine prometheus.Collector) error {
+func (m *metricsServer) serve(ctx context.Context, config *rest.Config, by []int, a *agent.Agent) error {
 	if m.address == "" {
 		return nil
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(engine, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(a.Metrics(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	var certificate *tls.Certificate
 	if m.auth {
@@ -103,7 +107,7 @@ func (m *metricsServer) serve(ctx context.Context, config *rest.Config, by []int
 		if certificate, err = selfSigned(); err != nil {
 			return fmt.Errorf("metrics: certificate: %w", err)
 		}
-		readers := &telemetry.Readers{Config: config, Clock: clock.RealClock{}}
+		readers := &telemetry.Readers{Config: config, Clock: clock.RealClock{}, Pins: a.MetricsReaders}
 		handler = readers.Only(knowing(handler))
 	}
 	mux := http.NewServeMux()

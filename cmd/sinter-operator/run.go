@@ -61,6 +61,7 @@ type options struct {
 	compileTime     time.Duration
 	isolation       desired.Isolation
 	metricsFrom     string
+	metricsReader   string
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -83,6 +84,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.compileTime, "compile-time", time.Minute, "processor time that a chain may take to compile")
 	f.BoolVar(&o.isolation.On, "network-policies", true, "make a NetworkPolicy for each chain: metrics alone come in to its pods, and pods of the chain where they share its state")
 	f.StringVar(&o.metricsFrom, "metrics-from", "", `peers of a NetworkPolicy that may read metrics of chains' pods, as JSON: [{"namespaceSelector": {}}] (default: all)`)
+	f.StringVar(&o.metricsReader, "metrics-reader-cert", "", "file with a TLS client certificate (PEM) whose holder may read metrics of chains' pods without a token (default: none)")
 	f.StringArrayVar(&o.stores, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; may be repeated (default: none may be read)")
 	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
@@ -104,6 +106,10 @@ func (o *options) run(ctx context.Context) error {
 	if o.isolation.MetricsFrom, err = readPeers(o.metricsFrom); err != nil {
 		return fmt.Errorf("--metrics-from: %w", err)
 	}
+	readers, err := newReaders(o.metricsReader)
+	if err != nil {
+		return fmt.Errorf("--metrics-reader-cert: %w", err)
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -122,7 +128,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.controllers(mgr); err != nil {
+	if err := errors.Join(o.controllers(mgr, readers), mgr.Add(readers)); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -172,7 +178,7 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 // modern leaves old TLS out.
 func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-func (o *options) controllers(mgr ctrl.Manager) error {
+func (o *options) controllers(mgr ctrl.Manager, readers *readers) error {
 	from, turns := source.NewStores(o.stores...), queue.New(o.compiles)
 	command, err := confined.Self(compileCommand)
 	if err != nil {
@@ -184,6 +190,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 		Stores: from, Queue: turns, Compiler: compiler,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy, Isolation: o.isolation,
+		MetricsReaders: readers.pins, ReadersChanged: readers.changed,
 	}
 	instances := &chaininstance.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Pods: o.pods,

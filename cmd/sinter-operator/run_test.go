@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,11 +33,12 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		"--no-such-flag":    "unknown flag: --no-such-flag",
 		"an argument":       `unknown command "an"`,
 		"--workers several": `invalid argument "several"`,
-		"--dataplane-image x --compile-time 10ms":                "--compile-time 10ms: want a second or more",
-		`--dataplane-image x --metrics-from [{"namespaces":{}}]`: `--metrics-from: "[{\"namespaces\":{}}]": want a list such as`,
-		`--dataplane-image x --metrics-from [{}]`:                `--metrics-from: "[{}]": peer 0 is empty; give it a podSelector, a namespaceSelector or an ipBlock`,
-		"--dataplane-image x --concurrent-compiles 0":            "--concurrent-compiles 0: want 1 or more",
-		"--dataplane-image x --store ftp://routes.example.net/":  `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
+		"--dataplane-image x --compile-time 10ms":                 "--compile-time 10ms: want a second or more",
+		`--dataplane-image x --metrics-from [{"namespaces":{}}]`:  `--metrics-from: "[{\"namespaces\":{}}]": want a list such as`,
+		`--dataplane-image x --metrics-from [{}]`:                 `--metrics-from: "[{}]": peer 0 is empty; give it a podSelector, a namespaceSelector or an ipBlock`,
+		"--dataplane-image x --metrics-reader-cert /none/tls.crt": "--metrics-reader-cert: open /none/tls.crt: no such file or directory",
+		"--dataplane-image x --concurrent-compiles 0":             "--concurrent-compiles 0: want 1 or more",
+		"--dataplane-image x --store ftp://routes.example.net/":   `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(args))
@@ -70,7 +72,13 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.controllers(mgr); err != nil {
+	file := filepath.Join(t.TempDir(), "tls.crt")
+	issue(t, file)
+	readers, err := newReaders(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(o.controllers(mgr, readers), mgr.Add(readers)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -64,6 +64,10 @@ type Reconciler struct {
 	Compiler *confined.Compiler
 	// Isolation is what may reach the pods of chains.
 	Isolation desired.Isolation
+	// MetricsReaders are pins of those who may read metrics of the pods without a token; nil: there are none.
+	MetricsReaders func() []string
+	// ReadersChanged tells that they are others; nil: they never are.
+	ReadersChanged chan event.GenericEvent
 
 	// beside tells of chains that were compiled beside the workers; nil: a worker compiles, and who calls Reconcile waits.
 	beside chan event.GenericEvent
@@ -140,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 // SetupWithManager has the reconciler called whenever something that a chain depends on changes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.beside = make(chan event.GenericEvent)
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.ServiceChain{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&v1alpha1.ChainProgram{}).
@@ -154,8 +158,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		WatchesRawSource(ctrlsource.Channel(r.beside, &handler.EnqueueRequestForObject{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.usersOfConfigMap), builder.OnlyMetadata).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.usersOfService)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if r.ReadersChanged != nil {
+		b.WatchesRawSource(ctrlsource.Channel(r.ReadersChanged, handler.EnqueueRequestsFromMapFunc(r.all)))
+	}
+	return b.Complete(r)
+}
+
+// all are the chains of the cluster.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.chainsThat(ctx, "", func(*v1alpha1.ServiceChain, []*v1alpha1.NetworkFunction) bool { return true })
 }
 
 // usersOfFunction are the chains that refer to a function.

@@ -45,7 +45,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			spec.Program = s.Target.Name
 			return spec
 		}
-		spec := desired.Instance(s.Chain, s.Target, bindings, functions, i.WorkingCores())
+		spec := r.instance(s, i.WorkingCores())
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
 			spec.Groups, spec.Peers, spec.Front = desired.Owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
@@ -71,12 +71,19 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		s.soon(next.Wait)
 	}
 	if unbound == "" {
-		if err := r.createMissing(ctx, s, desired.Instance(s.Chain, s.Target, bindings, functions, 0)); err != nil {
+		if err := r.createMissing(ctx, s, r.instance(s, 0)); err != nil {
 			return err
 		}
 	}
 	s.report(r, next.Rollout)
 	return nil
+}
+
+// instance is what an instance of the chain should be of which so many cores work; 0: a new one.
+func (r *Reconciler) instance(s *scope, working int) v1alpha1.ChainInstanceSpec {
+	spec := desired.Instance(s.Chain, s.Target, s.bindings, s.containers, working)
+	spec.MetricsReaders = r.readers()
+	return spec
 }
 
 // report takes over where the rollout is now.

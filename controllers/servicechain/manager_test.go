@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -73,6 +75,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 	}
 	w.turns = queue.New(1)
 	chains := &servicechain.Reconciler{Queue: w.turns, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-servicechain")}
+	chains.MetricsReaders, chains.ReadersChanged = w.chains.MetricsReaders, w.chains.ReadersChanged
 	instances := &chaininstance.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("sinter-chaininstance"), Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	functions := &networkfunction.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, Judged: chains.Judged}
 	for _, err := range []error{chains.SetupWithManager(mgr, 4), instances.SetupWithManager(mgr, 4), functions.SetupWithManager(mgr)} {
@@ -165,6 +168,10 @@ func filtered() string {
 func TestTheOperatorSeesWhatAChainDependsOn(t *testing.T) {
 	w := newWorld(t)
 	w.node("a")
+	var reader atomic.Value
+	reader.Store(onePin)
+	w.chains.MetricsReaders = func() []string { return []string{reader.Load().(string)} }
+	w.chains.ReadersChanged = make(chan event.GenericEvent)
 	w.start(nil)
 	w.apply(filtered())
 	w.eventually("told that the function is missing", func() bool { return w.has("edge", v1alpha1.ConditionSynthesized, no) })
@@ -174,6 +181,13 @@ func TestTheOperatorSeesWhatAChainDependsOn(t *testing.T) {
 	w.eventually("a pod", func() bool {
 		return w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "edge-0"}, &corev1.Pod{}) == nil
 	})
+	reads := func(pin string) func() bool {
+		return func() bool { return slices.Equal(w.instance("edge-0").Spec.MetricsReaders, []string{pin}) }
+	}
+	w.eventually("told who reads metrics", reads(onePin))
+	reader.Store(anotherPin)
+	w.chains.ReadersChanged <- event.GenericEvent{Object: &v1alpha1.ServiceChain{}}
+	w.eventually("told that another one reads metrics", reads(anotherPin))
 	w.apply(fmt.Sprintf(acl, "udp"))
 	w.eventually("a second program from the ConfigMap's change", func() bool { return len(w.programs()) == 2 })
 	p := w.pod("edge-0")

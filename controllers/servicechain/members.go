@@ -12,7 +12,6 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
-	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/fleet"
 	"github.com/sinter-nfv/sinter/controllers/words"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -72,7 +71,7 @@ func (r *Reconciler) addInstances(ctx context.Context, s *scope, m *capacity.Sha
 		return nil
 	}
 	for _, name := range s.Missing(s.Chain.Name, wanted) {
-		spec := desired.Instance(s.Chain, s.Target, s.bindings, s.containers, 0)
+		spec := r.instance(s, 0)
 		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {
 			return err

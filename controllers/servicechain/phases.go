@@ -29,6 +29,7 @@ func (r *Reconciler) phases() []phase {
 		{"access", r.ensureAccess, []string{"program"}}, // to that program, too
 		{"budget", r.ensureBudget, []string{"read"}},
 		{"isolate", r.ensureIsolation, []string{"read"}},
+		{"readers", r.ensureReaders, []string{"read"}},
 		{"roll out", r.rollOut, []string{"choose", "access"}}, // an agent that may not read a program would have it rolled back
 		{"scale", r.scale, []string{"read"}},
 		{"prune", r.pruneHistory, []string{"choose"}},

@@ -258,6 +258,14 @@ func (a *Agent) Metrics() prometheus.Collector {
 	return c
 }
 
+// MetricsReaders are the pins of certificates with which metrics may be read; none before the cluster has been heard.
+func (a *Agent) MetricsReaders() []string {
+	if i := a.loader.State().Wanted.Instance; i != nil {
+		return i.Spec.MetricsReaders
+	}
+	return nil
+}
+
 // Report writes the status if it is worth a write.
 func (a *Agent) Report(ctx context.Context) {
 	seen := a.see()

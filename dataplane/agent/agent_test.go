@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,6 +129,25 @@ func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T
 		if f.Manager != telemetry.FieldManager && f.Subresource == "status" {
 			t.Errorf("status is owned by %s", f.Manager)
 		}
+	}
+}
+
+func TestReadersOfMetricsAreThoseThatTheInstanceNamesNow(t *testing.T) {
+	program := agenttest.Program(t, "only", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", program))
+	p := startPod(t, c, agenttest.Quiet)
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", program)
+	for _, pins := range [][]string{{"one"}, {"two", "three"}, nil} {
+		agenttest.Change(t, c, func(spec *v1alpha1.ChainInstanceSpec) { spec.MetricsReaders = pins })
+		agenttest.Eventually(t, func() error {
+			if got := p.MetricsReaders(); !slices.Equal(got, pins) {
+				return fmt.Errorf("readers are %q, want %q", got, pins)
+			}
+			return nil
+		})
+	}
+	if n := c.Reads.Load(); n != 1 {
+		t.Errorf("the program was read %d times, want once", n)
 	}
 }
 

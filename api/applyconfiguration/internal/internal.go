@@ -279,6 +279,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: metricsReaders
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: peers
       type:
         list:

@@ -73,23 +73,38 @@ app.kubernetes.io/component: operator
 {{- toJson $names }}
 {{- end }}
 
+{{- /* The Secret with the certificate of those who read metrics for the monitors. */}}
+{{- define "sinter.readerSecret" -}}
+{{ include "sinter.fullname" . }}-metrics-certificate
+{{- end }}
+
 {{- /*
-The certificate of the operator's servers as JSON: ca, crt and key in base64,
-and renewAfter in Unix time. What the cluster has stays until two thirds of its
-time are over; "helm template" sees no cluster and always makes a new one.
+A certificate of a Secret for some names as JSON, takes (list root secret names):
+ca, crt and key in base64, and renewAfter in Unix time. What the cluster has
+stays until two thirds of its time are over; "helm template" sees no cluster and
+always makes a new one.
 */}}
 {{- define "sinter.certificate" -}}
-{{- $days := int .Values.webhook.certificate.validityDays }}
-{{- $names := include "sinter.certificateNames" . | fromJsonArray }}
-{{- $old := lookup "v1" "Secret" .Release.Namespace (include "sinter.certificateSecret" .) | default dict }}
+{{- $root := index . 0 }}{{ $names := index . 2 }}
+{{- $days := int $root.Values.webhook.certificate.validityDays }}
+{{- $old := lookup "v1" "Secret" $root.Release.Namespace (index . 1) | default dict }}
 {{- $renewAfter := dig "metadata" "annotations" "nfv.sinter.dev/renew-after" "0" $old | int64 }}
 {{- if gt $renewAfter (now | unixEpoch | int64) }}
 {{- dict "ca" (index $old.data "ca.crt") "crt" (index $old.data "tls.crt") "key" (index $old.data "tls.key") "renewAfter" $renewAfter | toJson }}
 {{- else }}
-{{- $ca := genCA (printf "%s-ca" (include "sinter.fullname" .)) $days }}
+{{- $ca := genCA (printf "%s-ca" (include "sinter.fullname" $root)) $days }}
 {{- $cert := genSignedCert (first $names) nil $names $days $ca }}
 {{- $renewAfter = add (now | unixEpoch | int64) (div (mul $days 86400 2) 3) }}
 {{- dict "ca" ($ca.Cert | b64enc) "crt" ($cert.Cert | b64enc) "key" ($cert.Key | b64enc) "renewAfter" $renewAfter | toJson }}
+{{- end }}
+{{- end }}
+
+{{- define "sinter.issuerRef" -}}
+{{- with .Values.webhook.certificate.certManager.issuerRef }}
+{{- toYaml . }}
+{{- else -}}
+kind: Issuer
+name: {{ include "sinter.fullname" . }}
 {{- end }}
 {{- end }}
 

@@ -3,9 +3,11 @@ package telemetry
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +20,8 @@ import (
 	"k8s.io/utils/clock"
 
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/sinter-nfv/sinter/api/pin"
 )
 
 // How long a verdict of the cluster holds, and how long one that allowed does while the cluster does not answer.
@@ -36,11 +40,14 @@ const (
 	askerRate, askerBurst   = 1, 3
 )
 
-// Readers lets those read metrics whom the cluster allows to get /metrics. The cluster is asked with the reader's own token
-// ("may I?"), so that the agent needs no right to review others, which could not be given to it in its namespace alone.
+// Readers lets those read metrics whom the operator names by the key of their TLS client certificate, or whom the cluster allows to get /metrics.
+// The cluster is asked with the reader's own token ("may I?"), so that the agent needs no right to review others, which could not be given
+// to it in its namespace alone. A token is in the hands of whoever takes it; a certificate shows who a reader is, and gives nothing away.
 type Readers struct {
 	Config *rest.Config
 	Clock  clock.PassiveClock
+	// Pins are those of certificates (pin.Of) that may read; nil: none may.
+	Pins func() []string
 
 	mu       sync.Mutex
 	verdicts map[[sha256.Size]byte]verdict
@@ -58,10 +65,15 @@ var errBusy = errors.New("too many requests to the cluster; try again")
 // Only serves those who may read.
 func (r *Readers) Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		refused := r.refused(req.TLS)
+		if refused == "" {
+			next.ServeHTTP(w, req)
+			return
+		}
 		token, found := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 		if !found || token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a bearer token of the cluster is required", http.StatusUnauthorized)
+			http.Error(w, "a bearer token of the cluster, or a certificate of spec.metricsReaders, is required: "+refused, http.StatusUnauthorized)
 			return
 		}
 		allowed, err := r.allowed(req.Context(), req.RemoteAddr, token)
@@ -78,6 +90,24 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 		}
 	})
+}
+
+// refused is why a connection's certificate does not allow to read; empty: it does. TLS has shown that the other side has its key.
+func (r *Readers) refused(state *tls.ConnectionState) string {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return "there is neither"
+	}
+	c := state.PeerCertificates[0]
+	own := pin.Of(c)
+	switch now := r.Clock.Now(); {
+	case r.Pins == nil || !slices.Contains(r.Pins(), own):
+		return "the certificate's pin is " + own
+	case now.Before(c.NotBefore):
+		return "the certificate is not valid before " + c.NotBefore.UTC().Format(time.RFC3339)
+	case now.After(c.NotAfter):
+		return "the certificate was valid until " + c.NotAfter.UTC().Format(time.RFC3339)
+	}
+	return ""
 }
 
 func (r *Readers) allowed(ctx context.Context, from, token string) (bool, error) {

@@ -2,11 +2,14 @@ package telemetry
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +17,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sinter-nfv/sinter/api/pin"
 )
 
 // reviewer is an API server that knows two tokens and lets one of them read metrics.
@@ -86,6 +91,48 @@ func TestOnlyThoseWhomTheClusterAllowsReadMetrics(t *testing.T) {
 		}
 		if n := asked.Load() - before; n != step.asked {
 			t.Errorf("%s: the cluster was asked %d times, want %d", step.what, n, step.asked)
+		}
+	}
+}
+
+func TestReadersWithACertificateThatIsNamedNeedNoToken(t *testing.T) {
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	of := func(key string, from, until time.Duration) *tls.ConnectionState {
+		c := &x509.Certificate{RawSubjectPublicKeyInfo: []byte(key), NotBefore: now.Add(from), NotAfter: now.Add(until)}
+		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}
+	}
+	named := pin.Of(of("prometheus", 0, 0).PeerCertificates[0])
+	behind := of("forged", -time.Hour, time.Hour)
+	behind.PeerCertificates = append(behind.PeerCertificates, of("prometheus", -time.Hour, time.Hour).PeerCertificates...)
+	for name, tt := range map[string]struct {
+		pins  []string
+		state *tls.ConnectionState
+		token string
+		code  int
+		says  string
+		asked int64
+	}{
+		"who has it":            {[]string{"another", named}, of("prometheus", -time.Hour, time.Hour), "", http.StatusOK, "metrics", 0},
+		"one that nobody named": {[]string{named}, of("forged", -time.Hour, time.Hour), "", http.StatusUnauthorized, "the certificate's pin is ", 0},
+		"one that nobody named before one that is": {[]string{named}, behind, "", http.StatusUnauthorized, "the certificate's pin is ", 0},
+		"one before its time":                      {[]string{named}, of("prometheus", time.Hour, 2*time.Hour), "", http.StatusUnauthorized, "not valid before 2026-11-01T01:00:00Z", 0},
+		"one after its time":                       {[]string{named}, of("prometheus", -2*time.Hour, -time.Hour), "", http.StatusUnauthorized, "was valid until 2026-10-31T23:00:00Z", 0},
+		"nobody is named":                          {nil, of("prometheus", -time.Hour, time.Hour), "", http.StatusUnauthorized, "the certificate's pin is " + named, 0},
+		"no TLS":                                   {[]string{named}, nil, "", http.StatusUnauthorized, "there is neither", 0},
+		"a token beside one that nobody named":     {[]string{named}, of("forged", -time.Hour, time.Hour), "prometheus", http.StatusOK, "metrics", 1},
+	} {
+		var asked atomic.Int64
+		var down atomic.Bool
+		r := &Readers{Config: reviewer(t, &asked, &down), Clock: clocktesting.NewFakePassiveClock(now), Pins: func() []string { return tt.pins }}
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		req.TLS = tt.state
+		if tt.token != "" {
+			req.Header.Set("Authorization", "Bearer "+tt.token)
+		}
+		w := httptest.NewRecorder()
+		r.Only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })).ServeHTTP(w, req)
+		if w.Code != tt.code || !strings.Contains(w.Body.String(), tt.says) || asked.Load() != tt.asked {
+			t.Errorf("%s: %d %q, and the cluster was asked %d times; want %d %q, %d times", name, w.Code, w.Body, asked.Load(), tt.code, tt.says, tt.asked)
 		}
 	}
 }

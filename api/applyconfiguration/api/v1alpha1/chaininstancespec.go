@@ -33,6 +33,10 @@ type ChainInstanceSpecApplyConfiguration struct {
 	// peer the shards that the list assigns to it and forwards packets of their flows. It creates
 	// the shards of its own groups that no peer has.
 	Peers []InstancePeerApplyConfiguration `json:"peers,omitempty"`
+	// MetricsReaders may read the metrics of the pod without a token of the cluster: those who have
+	// the key of a TLS client certificate with one of these pins. A pin is the SHA-256 of the
+	// certificate's SubjectPublicKeyInfo, in base64 (RFC 7469, section 2.4).
+	MetricsReaders []string `json:"metricsReaders,omitempty"`
 	// Interfaces binds each interface of the chain to a device.
 	Interfaces []InterfaceBindingApplyConfiguration `json:"interfaces,omitempty"`
 	// Functions are containers of the pod beside its engine.
@@ -127,6 +131,16 @@ func (b *ChainInstanceSpecApplyConfiguration) WithPeers(values ...*InstancePeerA
 			panic("nil value passed to WithPeers")
 		}
 		b.Peers = append(b.Peers, *values[i])
+	}
+	return b
+}
+
+// WithMetricsReaders adds the given value to the MetricsReaders field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the MetricsReaders field.
+func (b *ChainInstanceSpecApplyConfiguration) WithMetricsReaders(values ...string) *ChainInstanceSpecApplyConfiguration {
+	for i := range values {
+		b.MetricsReaders = append(b.MetricsReaders, values[i])
 	}
 	return b
 }
