@@ -3,6 +3,7 @@ package soak
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,10 +85,12 @@ func (s *soak) run(t *testing.T, f flood, phase time.Duration) {
 		s.rows[f.name] = new(row)
 	}
 	s.rows[f.name].add(before, after)
+	var memory []string
 	for _, p := range s.processes {
 		p.read(t)
+		memory = append(memory, fmt.Sprintf("%s has %d KiB", p.name, p.kib[len(p.kib)-1]))
 	}
-	t.Logf("%s, sent, received and dropped in all its turns: %s", f.name, s.rows[f.name])
+	t.Logf("%s, sent, received and dropped in all its turns: %s; %s", f.name, s.rows[f.name], strings.Join(memory, ", "))
 }
 
 func (s *soak) take(at int, v packets.View) { s.talk.take(s.world, at, v) }
