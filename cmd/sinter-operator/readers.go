@@ -20,13 +20,14 @@ const readReaders = 10 * time.Second
 // readers are those who may read metrics of chains' pods by a certificate that a file has.
 type readers struct {
 	file    string
+	every   time.Duration          // from one look at it to the next
 	pin     atomic.Pointer[string] // nil: there is no file
 	changed chan event.GenericEvent
 }
 
 // newReaders reads the file; none: there are no readers.
 func newReaders(file string) (*readers, error) {
-	r := &readers{file: file, changed: make(chan event.GenericEvent)}
+	r := &readers{file: file, every: readReaders, changed: make(chan event.GenericEvent)}
 	if file == "" {
 		return r, nil
 	}
@@ -56,6 +57,9 @@ func (r *readers) read() (bool, error) {
 	return before == nil || *before != now, nil
 }
 
+// NeedLeaderElection has a replica read the file before it leads: its first programs are for the readers of that moment.
+func (r *readers) NeedLeaderElection() bool { return false }
+
 // Start has chains looked at whenever the key has changed, until the context ends. A file that cannot be read changes nothing.
 func (r *readers) Start(ctx context.Context) error {
 	if r.file == "" {
@@ -63,7 +67,8 @@ func (r *readers) Start(ctx context.Context) error {
 	}
 	log := ctrl.Log.WithName("readers")
 	said := ""
-	for { // at once: a replica may lead long after its start
+	var changed chan<- event.GenericEvent // nil: chains know the key
+	for {
 		other, err := r.read()
 		switch {
 		case err == nil:
@@ -74,16 +79,14 @@ func (r *readers) Start(ctx context.Context) error {
 		}
 		if other {
 			log.Info("those who read metrics have another certificate", "pins", r.pins())
-			select {
-			case <-ctx.Done():
-				return nil
-			case r.changed <- event.GenericEvent{Object: &v1alpha1.ServiceChain{}}:
-			}
+			changed = r.changed
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(readReaders):
+		case changed <- event.GenericEvent{Object: &v1alpha1.ServiceChain{}}: // nobody listens before the replica leads
+			changed = nil
+		case <-time.After(r.every):
 		}
 	}
 }

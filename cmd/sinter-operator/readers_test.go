@@ -69,8 +69,8 @@ func TestChainsAreToldWhenTheReadersCertificateIsAnotherOne(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if !slices.Equal(r.pins(), []string{second}) || !told() {
-			t.Errorf("pins are %q, want %q at once, and chains told", r.pins(), second)
+		if !slices.Equal(r.pins(), []string{second}) || r.NeedLeaderElection() || !told() {
+			t.Errorf("pins are %q, want %q at once, in each replica, and chains told", r.pins(), second)
 		}
 		if told() {
 			t.Error("chains are told, though nothing has changed")
@@ -85,6 +85,16 @@ func TestChainsAreToldWhenTheReadersCertificateIsAnotherOne(t *testing.T) {
 		}
 		issue(t, file)
 		time.Sleep(2 * readReaders) // nobody listens: the leader is another one
+		last := issue(t, file)
+		time.Sleep(2 * readReaders)
+		if !slices.Equal(r.pins(), []string{last}) {
+			t.Errorf("before the replica leads, pins are %q, want %q", r.pins(), last)
+		}
+		if !told() || told() {
+			t.Error("want a new leader's chains told once")
+		}
+		issue(t, file)
+		time.Sleep(2 * readReaders)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +19,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/test/free"
+	"github.com/sinter-nfv/sinter/test/wait"
 )
 
 func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
@@ -51,7 +57,25 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
+// TestMain lets an operator of a test compile chains: it runs itself for that.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == compileCommand {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// operator is an operator with an API server.
+type operator struct {
+	options
+	config  *rest.Config
+	readers string // file with the certificate of those who read metrics of chains' pods
+	pin     string // of its key
+}
+
+func startOperator(t *testing.T) *operator {
+	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
@@ -66,18 +90,22 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := options{leaderElect: true, leaderNamespace: "default", probes: free.Address(t), metrics: free.Address(t), workers: 1, compiles: 1, compileTime: time.Minute}
+	o := &operator{
+		options: options{leaderElect: true, leaderNamespace: "default", probes: free.Address(t), metrics: free.Address(t), workers: 1, compiles: 1, compileTime: time.Minute},
+		config:  config,
+		readers: filepath.Join(t.TempDir(), "tls.crt"),
+	}
 	o.pods.Image = "dataplane:test"
 	mgr, err := o.manager(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "tls.crt")
-	issue(t, file)
-	readers, err := newReaders(file)
+	o.pin = issue(t, o.readers)
+	readers, err := newReaders(o.readers)
 	if err != nil {
 		t.Fatal(err)
 	}
+	readers.every = 100 * time.Millisecond
 	if err := errors.Join(o.controllers(mgr, readers), mgr.Add(readers)); err != nil {
 		t.Fatal(err)
 	}
@@ -90,15 +118,74 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return o
+}
+
+// TestTheOperatorAsAWhole has one for all that its tests ask: each takes an API server.
+func TestTheOperatorAsAWhole(t *testing.T) {
+	o := startOperator(t)
+	t.Run("metrics are for those whom the cluster allows", o.metricsAreForThoseWhomTheClusterAllows)
+	t.Run("instances hear of other readers at once", o.instancesHearOfOtherReaders)
+}
+
+func (o *operator) metricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 	eventually(t, "http://"+o.probes+"/readyz", "", http.StatusOK)
 	eventually(t, "http://"+o.probes+"/healthz", "", http.StatusOK)
 	metrics := "https://" + o.metrics + "/metrics"
 	eventually(t, metrics, "", http.StatusUnauthorized)
-	stranger, reader := token(t, config, "stranger"), token(t, config, "reader")
-	allow(t, config, "reader")
+	stranger, reader := token(t, o.config, "stranger"), token(t, o.config, "reader")
+	allow(t, o.config, "reader")
 	eventually(t, metrics, stranger, http.StatusForbidden)
 	if text := eventually(t, metrics, reader, http.StatusOK); !strings.Contains(text, "leader_election_master_status") {
 		t.Errorf("the metrics are\n%s", text)
+	}
+}
+
+const office = `
+apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: office, namespace: default}
+spec:
+  interfaces:
+  - {name: inside, networkRef: {name: lan}, address: 10.0.0.1/24}
+  - {name: outside, networkRef: {name: wan}, address: 198.51.100.2/24, gateway: 198.51.100.1}
+  functions:
+  - {name: nat, napt: {pool: [198.51.100.16]}}
+  path: [inside, nat, outside]
+`
+
+func (o *operator) instancesHearOfOtherReaders(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(o.config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain v1alpha1.ServiceChain
+	if err := yaml.UnmarshalStrict([]byte(office), &chain); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Create(t.Context(), &chain); err != nil {
+		t.Fatal(err)
+	}
+	heard := func(pin string) {
+		t.Helper()
+		wait.Until(t, 20*time.Second, 50*time.Millisecond, func() error {
+			var list v1alpha1.ChainInstanceList
+			if err := admin.List(t.Context(), &list); err != nil {
+				return err
+			}
+			if len(list.Items) == 0 || !slices.Equal(list.Items[0].Spec.MetricsReaders, []string{pin}) {
+				return fmt.Errorf("instances are %+v, want one with the readers %q", list.Items, pin)
+			}
+			return nil
+		})
+	}
+	heard(o.pin)
+	for range 3 { // not by what else has the chain looked at after its start
+		heard(issue(t, o.readers))
 	}
 }
 
