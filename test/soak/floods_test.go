@@ -40,6 +40,10 @@ var floods = []flood{
 		p.Payload = packets.TCP(p.Src, p.Dst, uint16(1024+i%60_000), 80, packets.SYN, uint32(i), nil, nil)
 		return ip(router, p)
 	}},
+	// More than anything else begins. Workers remember what they have decided, and take more memory for that once they have so many flows.
+	{"UDP flows of 20,000 hosts", func(_ *rand.Rand, router packets.MAC, i int) []byte {
+		return ip(router, udp(nobody+uint32(i%20_000), floodee, uint16(1024+i/20_000%8), 53, 0))
+	}},
 	{"UDP flows of one host", func(_ *rand.Rand, router packets.MAC, i int) []byte {
 		return ip(router, udp(nobody+7, floodee, uint16(1024+i%60_000), 53, 64))
 	}},

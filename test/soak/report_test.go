@@ -89,7 +89,7 @@ Each reason is explained in [language.md](language.md#drops).
 
 ## Memory
 
-Resident, MiB: the median of each quarter of the run.
+Resident, MiB: the median of each quarter of the run. In the first one memory grows: sessions are made, and each worker gets memory for the decisions of so many flows (8 or 16 MiB).
 
 | process | first | second | third | last |
 | --- | --: | --: | --: | --: |
