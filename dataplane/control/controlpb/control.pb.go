@@ -4216,7 +4216,7 @@ func (x *PeerInterface) GetMac() []byte {
 type ShardLayout struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`           // hash
-	Partitioning  string                 `protobuf:"bytes,2,opt,name=partitioning,proto3" json:"partitioning,omitempty"` // --shards
+	Partitioning  string                 `protobuf:"bytes,2,opt,name=partitioning,proto3" json:"partitioning,omitempty"` // --shards; behind a comma, how NAPTs tell them if not as they do alone
 	Units         uint32                 `protobuf:"varint,3,opt,name=units,proto3" json:"units,omitempty"`              // shards that there are
 	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                   // the first 8 bytes of the SHA-256 of the key (AssignShards)
 	unknownFields protoimpl.UnknownFields

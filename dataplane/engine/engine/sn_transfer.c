@@ -270,10 +270,28 @@ static struct sn_taken taken_of(const struct sn_transfer *t)
 	return (struct sn_taken){.sequence = t->sequence, .count = t->count};
 }
 
+static void print_partitioning(char *to, size_t size, struct sn_partitioning partitioning, bool by_ends)
+{
+	const char *ends = by_ends ? ", by ends" : "";
+
+	switch (partitioning.by) {
+	case SN_PARTITION_BY_HOST:
+		snprintf(to, size, "host%s", ends);
+		break;
+	case SN_PARTITION_BY_ADDRESS:
+		snprintf(to, size, "address:%u%s", partitioning.shift, ends);
+		break;
+	case SN_PARTITION_BY_RSS:
+		snprintf(to, size, "rss");
+		break;
+	}
+}
+
 void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer_layout *layout)
 {
 	struct sn_partitioning partitioning = sn_state_partitioning(transfers->with.state);
 	const struct sn_plan *plan = sn_threads_plan(transfers->with.threads);
+	bool by_ends = sn_state_by_ends(transfers->with.state);
 	uint64_t key = sn_state_key(transfers->with.state);
 	uint8_t hash[SHA256_DIGEST_LENGTH];
 	SHA2_CTX sha;
@@ -283,21 +301,12 @@ void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer
 		layout->program_len = plan->hash_len;
 		memcpy(layout->program, plan->hash, plan->hash_len);
 	}
-	switch (partitioning.by) {
-	case SN_PARTITION_BY_HOST:
-		snprintf(layout->partitioning, sizeof(layout->partitioning), "host");
+	print_partitioning(layout->partitioning, sizeof(layout->partitioning), partitioning, by_ends);
+	if (partitioning.by == SN_PARTITION_BY_HOST || by_ends) {
 		SHA256Init(&sha);
 		SHA256Update(&sha, (const uint8_t *)&key, sizeof(key));
 		SHA256Final(hash, &sha);
 		memcpy(layout->key, hash, sizeof(layout->key));
-		break;
-	case SN_PARTITION_BY_ADDRESS:
-		snprintf(layout->partitioning, sizeof(layout->partitioning), "address:%u",
-			 partitioning.shift);
-		break;
-	case SN_PARTITION_BY_RSS:
-		snprintf(layout->partitioning, sizeof(layout->partitioning), "rss");
-		break;
 	}
 }
 

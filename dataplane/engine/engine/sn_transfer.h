@@ -43,7 +43,7 @@ struct sn_transfer {
 struct sn_transfer_layout {
 	uint8_t program[SN_HASH_LEN];
 	size_t program_len;
-	char partitioning[16];
+	char partitioning[32];
 	uint32_t units;
 	uint8_t key[8]; /* none that tells it */
 };

@@ -13,11 +13,12 @@
 #include <stdlib.h>
 
 #include "sn_operation.h"
+#include "sn_state_kind.h"
 
 /* Functions that may give a packet's shard, of its source; those of its destination are one bit higher. */
 #define HOST   0x01u  /* as a NAPT tells it of an inside end: its address and port */
 #define PORT   0x04u  /* as a NAPT tells it of an outside end: low bits of the port; with RSS, the hash */
-#define NAPTS  0x10u  /* HOST of an end that no NAPT has translated, else PORT */
+#define NAPTS  0x10u  /* HOST (or BOTH) of an end that no NAPT has translated, else PORT */
 #define CLIENT 0x40u  /* low bits of the port, with RSS */
 #define PREFIX 0x100u /* of its address: of the first length of those that limits ask for */
 #define LENS   4      /* the next ones follow */
@@ -388,21 +389,41 @@ static struct sn_table_cut cut_of(uint32_t function)
 	return cut;
 }
 
-static void note(struct sn_program *p, const struct walk *w)
-{
-	for (uint32_t i = 0; i < p->n_tables; i++)
-		p->tables[i].cut = cut_of(w->tables[i]);
-}
-
 /* The best plan of each kind alone comes first: it stays as long as packets do not meet several. */
-static bool try_plans(struct walk *w)
+static bool note_cuts(struct sn_program *p, struct walk *w)
 {
 	static const struct plan plans[] = {
 		{BOTH, PORT, HOST | NAPTS},
 		{BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT, HOST | NAPTS},
 	};
 
-	return try_plan(w, &plans[0]) || (!w->no_memory && try_plan(w, &plans[1]));
+	if (!try_plan(w, &plans[0]) && (w->no_memory || !try_plan(w, &plans[1])))
+		return false;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		p->tables[i].cut = cut_of(w->tables[i]);
+	return true;
+}
+
+/*
+ * A flow that passes a firewall twice, from inside and back to there, has two inside ends. Both together are
+ * the same each time. A NAPT can tell a shard so if flows share nothing there, wherever they lead.
+ */
+static bool note_cuts_by_ends(struct sn_program *p, struct walk *w)
+{
+	static const struct plan ends = {BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT,
+					 BOTH | NAPTS};
+
+	for (uint32_t i = 0; i < p->n_runs; i++) {
+		const struct sn_table_config *t = &p->tables[p->runs[i].table];
+
+		if (t->kind->shares(t))
+			return false;
+	}
+	if (!try_plan(w, &ends))
+		return false;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		p->tables[i].cut_by_ends = cut_of(w->tables[i]);
+	return true;
 }
 
 /*
@@ -448,25 +469,26 @@ static bool is_asked(const struct sn_program *p)
 int sn_cuts_note(struct sn_program *p)
 {
 	struct walk w = {.program = p};
-	bool agree = false;
+	bool asked = is_asked(p), memory;
 
-	p->unpartitioned = p->unpartitioned_by_hash = false;
-	if (!is_asked(p))
+	p->unpartitioned = p->unpartitioned_by_hash = asked;
+	p->unpartitioned_by_ends = true; /* unless NAPTs can tell shards so */
+	if (!asked && p->n_runs == 0)
 		return 0;
 	w.comers = calloc(p->n_segments, sizeof(*w.comers));
 	w.tables = calloc((size_t)p->n_tables + p->n_runs + 1, sizeof(*w.tables));
-	if (w.comers && w.tables) {
-		w.runs = w.tables + p->n_tables;
-		agree = try_plans(&w);
+	memory = w.comers && w.tables;
+	w.runs = memory ? w.tables + p->n_tables : NULL;
+	if (memory && asked && note_cuts(p, &w)) {
+		p->unpartitioned = false;
+		p->unpartitioned_by_hash = !can_be_cut_by_hash(&w);
+		w.rss = false;
 	}
-	if (agree)
-		note(p, &w);
-	p->unpartitioned = !agree;
-	p->unpartitioned_by_hash = !agree || !can_be_cut_by_hash(&w);
+	if (memory && p->n_runs > 0 && !w.no_memory)
+		p->unpartitioned_by_ends = !note_cuts_by_ends(p, &w);
 	for (uint32_t i = 0; w.comers && i < p->n_segments; i++)
 		free(w.comers[i].packets);
 	free(w.comers);
-	agree = w.comers && w.tables;
 	free(w.tables);
-	return agree ? 0 : -1;
+	return memory ? 0 : -1;
 }

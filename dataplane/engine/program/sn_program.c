@@ -470,11 +470,16 @@ void sn_program_free(struct sn_program *p)
 	free(p);
 }
 
+static bool same_cut(struct sn_table_cut a, struct sn_table_cut b)
+{
+	return a.by == b.by && a.outside == b.outside;
+}
+
 bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b)
 {
 	return !strcmp(a->name, b->name) && a->kind == b->kind && a->max_entries == b->max_entries &&
-	       a->cut.by == b->cut.by && a->cut.outside == b->cut.outside && a->own_size == b->own_size &&
-	       (!a->own_size || !memcmp(a->own, b->own, a->own_size));
+	       same_cut(a->cut, b->cut) && same_cut(a->cut_by_ends, b->cut_by_ends) &&
+	       a->own_size == b->own_size && (!a->own_size || !memcmp(a->own, b->own, a->own_size));
 }
 
 const char *sn_program_reason(const struct sn_program *p, uint32_t reason)

@@ -88,9 +88,10 @@ struct sn_table_cut {
 struct sn_table_config {
 	char *name;
 	const struct sn_state_kind *kind;
-	uint32_t max_entries;	 /* 0: as many as the kind has room for */
-	struct sn_table_cut cut; /* of others than NAPT's */
-	uint32_t subscribers;	 /* of a table without runs: as of sn_run */
+	uint32_t max_entries; /* 0: as many as the kind has room for */
+	/* For others than NAPT's tables: where these tell shards as they do alone, and where by both ends. */
+	struct sn_table_cut cut, cut_by_ends;
+	uint32_t subscribers; /* of a table without runs: as of sn_run */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
 	/* The rules that the kind decoded for operations on the table, from malloc(): bytes without pointers
@@ -308,6 +309,8 @@ struct sn_program {
 	bool stateful;	      /* some leg reads or makes state, or notes flows: decisions are worth a cache */
 	bool unpartitioned;   /* a packet may meet state of two shards: all are one unit */
 	bool unpartitioned_by_hash; /* the same with SN_PARTITION_BY_RSS */
+	bool unpartitioned_by_ends; /* the same where NAPTs tell the shard of a flow from inside by both of
+				     * its ends; not with SN_PARTITION_BY_RSS */
 	bool cacheable;		    /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;

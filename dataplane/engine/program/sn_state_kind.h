@@ -76,6 +76,10 @@ struct sn_state_kind {
 	 */
 	const struct sn_range *(*translated)(const struct sn_table_config *config, uint32_t *n);
 
+	/* Whether flows have something in common in a table, by which one of them tells the shard of the
+	 * others. Of a kind with runs. */
+	bool (*shares)(const struct sn_table_config *config);
+
 	/* ---- flows before there is an operation, of a kind with runs. NULL: operations are followed ---- */
 
 	/* The shard of a flow that starts inside, and meets a run first. */

@@ -213,7 +213,7 @@ int sn_ways_note(struct sn_program *p)
 	/* All state of a packet is of one shard: it makes its sessions in that of its first, which its
 	 * answers find. */
 	if (turns_back || some_split(p, &meets))
-		p->unpartitioned = p->unpartitioned_by_hash = true;
+		p->unpartitioned = p->unpartitioned_by_hash = p->unpartitioned_by_ends = true;
 	free(made);
 	return 0;
 }

@@ -61,11 +61,9 @@ uint32_t sn_flow_shard(const struct sn_state *state, enum sn_cut_by by, const st
 /* The same by SN_CUT_BY_HOST: a call of its own, as each packet of a new flow makes it. */
 uint32_t sn_flow_host_shard(const struct sn_state *state, const struct sn_flow *flow);
 
-/* The shard of a flow without ports, whose two directions know the remote and nothing else in common. */
-static inline uint32_t sn_flow_portless_shard(uint32_t remote)
-{
-	return sn_mum(remote, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
-}
+/* The shard of a flow without ports, whose two directions know the remote and nothing else in common: all
+ * have one where NAPTs tell shards by both ends. */
+uint32_t sn_flow_portless_shard(const struct sn_state *state, uint32_t remote);
 
 /* The ends of a flow in an order that both directions have. */
 struct sn_flow_ends {

@@ -30,6 +30,11 @@ enum sn_shard_place sn_state_place(const struct sn_state *state, uint32_t shard)
 	return state->place[shard];
 }
 
+bool sn_state_by_ends(const struct sn_state *state)
+{
+	return state->by_ends;
+}
+
 uint64_t sn_state_key(const struct sn_state *state)
 {
 	return state->key;
@@ -38,6 +43,7 @@ uint64_t sn_state_key(const struct sn_state *state)
 void sn_state_set_key(struct sn_state *state, uint64_t key)
 {
 	state->key = key;
+	state->shared = true;
 }
 
 uint32_t sn_prefix_shard(const struct sn_state *state, uint32_t prefix, uint32_t prefix_len)

@@ -87,6 +87,9 @@ void sn_state_free(struct sn_state *state);
 
 struct sn_partitioning sn_state_partitioning(const struct sn_state *state);
 
+/* Whether NAPTs tell the shard of a flow from inside by both of its ends; see sn_cuts.h. */
+bool sn_state_by_ends(const struct sn_state *state);
+
 /* The shard of a prefix, whose other bits are 0, by itself: hashed, or its lowest bits that the cut is by. */
 uint32_t sn_prefix_shard(const struct sn_state *state, uint32_t prefix, uint32_t prefix_len);
 

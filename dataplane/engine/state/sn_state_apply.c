@@ -23,6 +23,8 @@ struct change {
 	uint32_t n_owners;
 	struct sn_range *translated;
 	uint32_t n_translated;
+	bool by_ends;
+	bool recut;	   /* it was otherwise before */
 	uint32_t *renamed; /* by the old state's owner; SN_NO_INDEX: gone */
 	int32_t *gift;
 	int32_t *carried;
@@ -108,7 +110,16 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	return 0;
 }
 
-static void find_renamed(struct change *c, const struct sn_state *state)
+static uint32_t live_in(const struct sn_state_table *t)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i <= t->mask; i++)
+		live += shard_at(t, i)->live;
+	return live;
+}
+
+static void find_renamed(struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
 	for (uint32_t j = 0; j < state->n_owners; j++) {
 		const struct sn_state_owner *was = &state->owners[j];
@@ -116,16 +127,36 @@ static void find_renamed(struct change *c, const struct sn_state *state)
 		c->renamed[j] = SN_NO_INDEX;
 		for (uint32_t i = 0; i < c->n_owners; i++)
 			if (!strcmp(c->owners[i].name, was->name) &&
-			    c->tables[c->owners[i].table]->kind == state->tables[was->table]->kind)
+			    p->tables[c->owners[i].table].kind == state->tables[was->table]->kind)
 				c->renamed[j] = i;
 	}
+}
+
+/*
+ * A session's port is one of its shard's for as long as it lives. So NAPTs tell shards as they did while they
+ * have sessions, even if all state is one unit then. Engines that share the state must tell them alike: there
+ * the program alone says how, and sessions of another way end.
+ */
+static bool by_ends_of(const struct change *c, const struct sn_state *state, const struct sn_program *p)
+{
+	bool wanted = p->unpartitioned && !p->unpartitioned_by_ends;
+
+	if (state->partitioning.by == SN_PARTITION_BY_RSS)
+		return false;
+	for (uint32_t i = 0; i < state->n_owners && !state->shared; i++) {
+		const struct sn_state_table *t = state->tables[state->owners[i].table];
+
+		if (c->renamed[i] < p->n_runs && live_in(t) > 0)
+			return state->by_ends;
+	}
+	return wanted;
 }
 
 static int prepare_tables(struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		for (uint32_t j = 0; j < state->n_tables; j++)
-			if (sn_table_config_same(&state->tables[j]->config, &p->tables[i]))
+			if (!c->recut && sn_table_config_same(&state->tables[j]->config, &p->tables[i]))
 				c->tables[i] = state->tables[j];
 		if (!c->tables[i])
 			c->tables[i] = sn_state_table_create(&p->tables[i], state->partitioning);
@@ -200,11 +231,14 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->tables = calloc(p->n_tables + 1, sizeof(*c->tables));
 	c->owners = calloc(c->n_owners + 1, sizeof(*c->owners));
 	c->renamed = calloc(state->n_owners + 1, sizeof(*c->renamed));
-	if (!c->tables || !c->owners || !c->renamed || prepare_quotas(c, state, p) ||
-	    prepare_tables(c, state, p) || prepare_owners(c, p) || prepare_translated(c, p) ||
+	if (!c->tables || !c->owners || !c->renamed || prepare_owners(c, p))
+		return -ENOMEM;
+	find_renamed(c, state, p);
+	c->by_ends = by_ends_of(c, state, p);
+	c->recut = c->by_ends != state->by_ends;
+	if (prepare_quotas(c, state, p) || prepare_tables(c, state, p) || prepare_translated(c, p) ||
 	    prepare_bundles(c, state))
 		return -ENOMEM;
-	find_renamed(c, state);
 	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
 	return p->n_subscribers && !c->subscribers ? -ENOMEM : 0;
 }
@@ -293,8 +327,9 @@ static void change_shard(struct sn_state *state, struct change *c, const struct 
 
 		if (!e->live)
 			continue;
-		if (state->place[e->shard] == SN_SHARD_AWAY)
-			owner = SN_NO_INDEX; /* its unit has become another engine's */
+		if (state->place[e->shard] == SN_SHARD_AWAY || (c->recut && from->kind->owner))
+			owner = SN_NO_INDEX; /* its unit has become another engine's, or its port another
+						shard's */
 		over = to != from && !sn_entry_live_itself(e, state->partitions->now);
 		if (to == from)
 			kept = keep(state, to, sh, e, owner);
@@ -306,15 +341,6 @@ static void change_shard(struct sn_state *state, struct change *c, const struct 
 		c->kept += kept;
 		c->dropped += !kept && !over;
 	}
-}
-
-static uint32_t live_in(const struct sn_state_table *t)
-{
-	uint32_t live = 0;
-
-	for (uint32_t i = 0; i <= t->mask; i++)
-		live += shard_at(t, i)->live;
-	return live;
 }
 
 /* Shards are taken over one after the other, but will fill alike if they did. */
@@ -393,9 +419,9 @@ static uint32_t unit_mask_of(const struct sn_state *state, const struct change *
 
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		mask &= c->tables[i]->mask;
-	if (state->partitioning.by == SN_PARTITION_BY_RSS ? p->unpartitioned_by_hash : p->unpartitioned)
-		return 0;
-	return mask;
+	if (state->partitioning.by == SN_PARTITION_BY_RSS)
+		return p->unpartitioned_by_hash ? 0 : mask;
+	return (c->by_ends ? p->unpartitioned_by_ends : p->unpartitioned) ? 0 : mask;
 }
 
 /* Counts are kept if nothing is visited, else taken again of what is there now. */
@@ -458,6 +484,7 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	state->n_owners = c.n_owners;
 	state->translated = c.translated;
 	state->n_translated = c.n_translated;
+	state->by_ends = c.by_ends;
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		c.tables[i]->id = i;
 		c.tables[i]->owner = SN_NO_INDEX;

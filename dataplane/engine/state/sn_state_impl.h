@@ -62,6 +62,8 @@ struct sn_state {
 	 * one has translated comes to another one. */
 	struct sn_range *translated;
 	uint32_t n_translated;
+	bool shared;  /* with other engines */
+	bool by_ends; /* NAPTs tell the shard of a flow from inside by both of its ends */
 	uint32_t unit_mask;
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
@@ -107,6 +109,11 @@ static inline struct sn_state_shard *shard_at(const struct sn_state_table *t, ui
 static inline struct sn_state_table *table_of(const struct sn_state *state, const struct sn_entry *e)
 {
 	return state->tables[state->owners[e->owner].table];
+}
+
+static inline const struct sn_table_cut *cut_of(const struct sn_state *state, const struct sn_state_table *t)
+{
+	return unlikely(state->by_ends) ? &t->config.cut_by_ends : &t->config.cut;
 }
 
 /* ---- chains, wheel ---- */

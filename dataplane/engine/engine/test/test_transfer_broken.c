@@ -3,6 +3,7 @@
 #include "transfer_world.h"
 
 #include "sn_parse.h"
+#include "sn_state_impl.h"
 
 /* Up to a step, then the agents give up. */
 static void abort_after(struct world *w, uint32_t step)
@@ -218,6 +219,11 @@ static void engines_that_are_not_alike_hand_nothing_over(void **state)
 	assert_string_equal(w->err.text,
 			    "the giver runs program 01020304, this engine 09080706: load the same first");
 	load_hashed(&w->sides[1], program_hash, sizeof(program_hash));
+	sn_engine_state(w->sides[1].engine)->by_ends = true;
+	assert_int_equal(take_begin(&j), -1);
+	assert_string_equal(w->err.text,
+			    "the giver cuts its state with --shards host, this engine with host, by ends");
+	sn_engine_state(w->sides[1].engine)->by_ends = false;
 	assert_int_equal(
 		sn_shards_assign(sn_engine_shards(w->sides[1].engine), NULL, 0, key, sizeof(key), &w->err),
 		0);

@@ -70,7 +70,7 @@ static inline uint32_t shard_of(const struct sn_state *state, const struct sn_st
 {
 	const struct sn_flow f = {address, 0, port, 0, proto};
 
-	if (likely(t->config.cut.by != SN_CUT_BY_HOST) || state->partitioning.by == SN_PARTITION_BY_RSS)
+	if (likely(cut_of(state, t)->by != SN_CUT_BY_HOST) || state->partitioning.by == SN_PARTITION_BY_RSS)
 		return port & (SN_SHARDS - 1);
 	return sn_flow_host_shard(state, &f);
 }

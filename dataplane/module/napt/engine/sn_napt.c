@@ -59,7 +59,7 @@ static bool is_port_taken(const struct sn_state *state, const struct sn_state_ta
 		return sn_mapping_taken(state, t, sh, slot_of_session(t, sh, s), s);
 	if (sn_has_ports(s->proto))
 		return *slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) != 0;
-	return sh->portless >= portless_max(sh) || back_find(state, sh, &back, now) != NULL;
+	return sh->portless >= portless_max(state, sh) || back_find(state, sh, &back, now) != NULL;
 }
 
 static void expect(const struct sn_state_table *table, const struct sn_state_shard *shard,
@@ -122,11 +122,19 @@ static const struct sn_range *translated(const struct sn_table_config *config, u
 	return c->pool;
 }
 
+static bool shares(const struct sn_table_config *config)
+{
+	const struct napt_config *c = config->own;
+
+	return c->mapping != SN_ADDRESS_AND_PORT_DEPENDENT;
+}
+
 const struct sn_state_kind sn_napt = {
 	.name = "napt",
 	.decode = sn_napt_decode,
 	.owner = owner,
 	.translated = translated,
+	.shares = shares,
 	.shard_of = sn_napt_shard,
 	.return_shard = sn_napt_return_shard,
 	.prefetch = sn_napt_prefetch,

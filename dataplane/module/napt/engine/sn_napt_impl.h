@@ -334,10 +334,11 @@ static inline struct sn_session *back_find(const struct sn_state *state, const s
 	return NULL;
 }
 
-/* Sessions without ports that a shard has room for: strangers may choose remotes as they like. */
-static inline uint32_t portless_max(const struct napt_shard *sh)
+/* Sessions without ports that a shard has room for: strangers may choose remotes as they like. Where one has
+ * them all, they may have a part of what is for those with ports. */
+static inline uint32_t portless_max(const struct sn_state *state, const struct napt_shard *sh)
 {
-	return sh->shard.slab_max / 25 + 1; /* see sn_napt_table_init() */
+	return sh->shard.slab_max / (state->by_ends ? 4 : 25) + 1; /* see sn_napt_table_init() */
 }
 
 static inline bool may_be_portless(const struct napt_table *t, uint32_t address)
@@ -349,7 +350,7 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct n
 				    const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
-		return sn_flow_portless_shard(f->src) & t->table.mask;
+		return sn_flow_portless_shard(state, f->src) & t->table.mask;
 	if (state->partitioning.by != SN_PARTITION_BY_RSS)
 		return f->dport & t->table.mask;
 	return sn_rss_bucket(t->by_end ? sn_rss_words(0, f->dst, 0, f->dport)

@@ -284,9 +284,9 @@ static __rte_noinline struct spot spot_without_port(struct sn_partition *partiti
 {
 	uint32_t n = (uint32_t)RTE_MIN(t->n_addresses, BACK_ADDRS), used;
 
-	if (sh->portless >= portless_max(sh))
+	if (sh->portless >= portless_max(partition->state, sh))
 		sn_state_reap(partition, &t->table, &sh->shard, now, true);
-	if (sh->portless >= portless_max(sh) ||
+	if (sh->portless >= portless_max(partition->state, sh) ||
 	    !has_room(partition, &t->table, &sh->shard, run, SN_PROTO_OTHER, now))
 		return (struct spot){.slot = SN_NO_INDEX};
 	used = addresses_used(partition->state, t, sh, f, now);
@@ -356,7 +356,7 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 	if (unlikely(state->n_translated) && state->owners[run].again &&
 	    sn_range_of(state->translated, state->n_translated, f->src) != SN_NO_INDEX)
 		return sn_flow_shard(state, SN_CUT_BY_PORT, f);
-	return sn_flow_host_shard(state, f);
+	return unlikely(state->by_ends) ? sn_flow_both_shard(state, f) : sn_flow_host_shard(state, f);
 }
 
 static struct sn_flow_hint hint_of(const struct sn_state *state, uint32_t run, const struct sn_flow *f)

@@ -49,11 +49,7 @@ func TestFlowsOfHostsThatARouterKnowsHaveOneShard(t *testing.T) {
 		t.Run(functions, func(t *testing.T) {
 			g := draw.InOrder("known"+functions, functions)
 			r := rig.Started(t, g, 3, rig.PartitionByHost)
-			stats, err := r.Engine.Stats(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(stats.GetShards()); n != rig.Buckets {
+			if n := divided(t, r); n != rig.Buckets {
 				t.Fatalf("state is cut into %d, want %d", n, rig.Buckets)
 			}
 			random := rand.New(rand.NewPCG(1, 2))
@@ -68,6 +64,43 @@ func TestFlowsOfHostsThatARouterKnowsHaveOneShard(t *testing.T) {
 					t.Fatalf("the reply to %v went to %v", host, rig.EndsOf(t, back)[1])
 				}
 				r.Must(t, time.Second, draw.UDP(g, 0, host, netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53)))
+			}
+			if err := r.Finish(t.Context(), time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestHostsInsideTalkThroughAFirewallInFrontOfTheRouter has flows that pass the functions in front of the router twice, and others that leave by the
+// NAPT: each packet passes, whichever of three workers has the state.
+func TestHostsInsideTalkThroughAFirewallInFrontOfTheRouter(t *testing.T) {
+	rig.NeedHarness(t)
+	for _, functions := range []string{"frn", "Frn", "crn", "fcrn", "frfn", "frnn"} {
+		t.Run(functions, func(t *testing.T) {
+			g := draw.InOrder("inside"+functions, functions)
+			r := rig.Started(t, g, 3, rig.PartitionByHost)
+			if n := divided(t, r); n != rig.Buckets {
+				t.Fatalf("state is cut into %d, want %d", n, rig.Buckets)
+			}
+			random := rand.New(rand.NewPCG(1, 2))
+			for i := range 300 {
+				host := netip.AddrPortFrom(draw.Addr4(10, 0, i/200, i%200), uint16(2000+i))
+				peer, back := netip.AddrPortFrom(draw.Addr4(10, 3, i%7, 1), 53), 0
+				if i%3 == 0 {
+					peer, back = netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53), 1
+				}
+				out := r.Must(t, time.Second, draw.UDP(g, 0, host, peer))
+				if out.Iface != back {
+					t.Fatalf("the packet to %v leaves by %d, want %d", peer, out.Iface, back)
+				}
+				reply, ok := packets.Reply(random, out.Frame, 0, nil)
+				if !ok {
+					t.Fatal("no reply")
+				}
+				if got := r.Must(t, time.Second, draw.Sent{Iface: back, Frame: reply}); rig.EndsOf(t, got)[1] != host {
+					t.Fatalf("the reply to %v went to %v", host, rig.EndsOf(t, got)[1])
+				}
 			}
 			if err := r.Finish(t.Context(), time.Second); err != nil {
 				t.Error(err)
@@ -103,34 +136,146 @@ func TestFunctionsThatHaveFlowsAroundARouterDoWhatTheUnmergedChainDoes(t *testin
 	}
 }
 
-// TestTheOrderOfRouterAndFirewallDecidesWhetherStateIsDivided has what docs/sharding.md advises.
-func TestTheOrderOfRouterAndFirewallDecidesWhetherStateIsDivided(t *testing.T) {
-	rig.NeedHarness(t)
-	for path, want := range map[string]int{"rt, fw, nat": rig.Buckets, "rt, busy, fw, nat": rig.Buckets, "fw, rt, nat": 1} {
-		t.Run(path, func(t *testing.T) {
-			busy := ""
-			if strings.Contains(path, "busy") {
-				busy = "\n  - {name: busy, connectionLimiter: {maxPerHost: 4000}}"
-			}
-			p := rig.NewPair(t, `  interfaces:
+// ordered is a chain of these functions, as users write it.
+func ordered(path, napt string) string {
+	functions := map[string]string{
+		"fw":   "firewall: {stateful: true, rules: [{from: Inside, action: Accept}], default: Drop}",
+		"busy": "connectionLimiter: {maxPerHost: 4000}",
+		"rt":   "router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}, {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}]}",
+		"nat":  "napt: {pool: [192.0.2.16-192.0.2.23]" + napt + "}",
+	}
+	text := `  interfaces:
   - {name: inside, address: 10.0.0.1/24}
   - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  path: [inside, ` + path + `, outside]
   functions:
-  - {name: fw, firewall: {stateful: true, rules: [{from: Inside, action: Accept}], default: Drop}}
-  - name: rt
-    router:
-      routes:
-      - {prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}
-      - {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}
-  - {name: nat, napt: {pool: [192.0.2.16-192.0.2.23]}}`+busy+`
-  path: [inside, `+path+`, outside]
-`)
-			stats, err := p.Rig.Engine.Stats(t.Context())
-			if err != nil {
+`
+	for name := range strings.SplitSeq(path, ", ") {
+		text += "  - {name: " + name + ", " + functions[name] + "}\n"
+	}
+	return text
+}
+
+// divided is into how many parts an engine has cut its state.
+func divided(t *testing.T, r *rig.Rig) int {
+	t.Helper()
+	stats, err := r.Engine.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(stats.GetShards())
+}
+
+// TestStateIsDividedInWhicheverOrderRouterAndFirewallAre has what docs/sharding.md says. Flows of shared mappings are of their host's shard.
+func TestStateIsDividedInWhicheverOrderRouterAndFirewallAre(t *testing.T) {
+	rig.NeedHarness(t)
+	const shared = ", mapping: EndpointIndependent"
+	for _, c := range []struct {
+		path, napt string
+		want       int
+	}{
+		{"rt, fw, nat", "", rig.Buckets},
+		{"rt, busy, fw, nat", "", rig.Buckets},
+		{"fw, rt, nat", "", rig.Buckets},
+		{"busy, fw, rt, nat", "", rig.Buckets},
+		{"rt, fw, nat", shared, rig.Buckets},
+		{"fw, rt, nat", shared, 1},
+	} {
+		t.Run(c.path+c.napt, func(t *testing.T) {
+			if n := divided(t, rig.NewPair(t, ordered(c.path, c.napt)).Rig); n != c.want {
+				t.Errorf("state is cut into %d, want %d", n, c.want)
+			}
+		})
+	}
+}
+
+// swapped is a chain that others take the place of.
+type swapped struct {
+	*testing.T
+	*rig.Rig
+	random *rand.Rand
+	now    time.Duration
+	ports  map[netip.AddrPort]netip.AddrPort // of hosts
+}
+
+// pass has hosts send, and a server reply. Each keeps its port. The state is cut into so many.
+func (s *swapped) pass(want int) {
+	s.Helper()
+	if n := divided(s.T, s.Rig); n != want {
+		s.Errorf("state is cut into %d, want %d", n, want)
+	}
+	for i := range 50 {
+		host, server := netip.AddrPortFrom(draw.Addr4(10, 0, 0, 10+i%40), uint16(2000+i)), netip.MustParseAddrPort("192.0.2.254:53")
+		out := s.Must(s.T, s.now, draw.UDP(s.Graph, 0, host, server))
+		port := rig.EndsOf(s.T, out)[0]
+		if had, ok := s.ports[host]; ok && had != port {
+			s.Fatalf("%v has %v now, and had %v", host, port, had)
+		}
+		s.ports[host] = port
+		reply, ok := packets.Reply(s.random, out.Frame, 0, nil)
+		if !ok {
+			s.Fatal("no reply")
+		}
+		if back := s.Must(s.T, s.now, draw.Sent{Iface: 1, Frame: reply}); rig.EndsOf(s.T, back)[1] != host {
+			s.Fatalf("the reply to %v went to %v", host, rig.EndsOf(s.T, back)[1])
+		}
+	}
+}
+
+func (s *swapped) become(path string) {
+	s.Helper()
+	if err := s.Become(s.Context(), rig.Compile(s.T, ordered(path, ""))); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// rest has all sessions end.
+func (s *swapped) rest() {
+	s.Helper()
+	s.now += time.Hour
+	for range 100 { // each finds the ends of a part of them
+		s.now += time.Second
+		if _, err := s.Rig.Run(s.Context(), rig.Step{Now: s.now}); err != nil {
+			s.Fatal(err)
+		}
+	}
+	clear(s.ports)
+}
+
+// TestSessionsOutliveARouterBehindTheFirewall has programs whose NAPTs would tell shards otherwise. They go on as before while they have sessions, whose
+// ports are their shards'. All state is one worker's then if the new program's cannot be told so.
+func TestSessionsOutliveARouterBehindTheFirewall(t *testing.T) {
+	rig.NeedHarness(t)
+	const byHost, byEnds = "fw, nat", "fw, rt, nat"
+	for _, c := range []struct {
+		first, second string
+		want          int // with the second, while there are sessions of the first
+		again         int // the other way round
+	}{
+		{byHost, byEnds, 1, rig.Buckets},
+		{byEnds, byHost, rig.Buckets, 1},
+		{byEnds, "rt, fw, nat", rig.Buckets, 1},
+	} {
+		t.Run(c.first+" to "+c.second, func(t *testing.T) {
+			r := rig.Compile(t, ordered(c.first, ""))
+			r.Workers, r.Cut = 3, rig.PartitionByHost
+			if err := r.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(stats.GetShards()); n != want {
-				t.Errorf("state is cut into %d, want %d", n, want)
+			t.Cleanup(r.Engine.Kill)
+			s := swapped{T: t, Rig: r, random: rand.New(rand.NewPCG(1, 2)), now: time.Second, ports: map[netip.AddrPort]netip.AddrPort{}}
+			s.pass(rig.Buckets)
+			s.become(c.second)
+			s.pass(c.want)
+			s.become(c.first)
+			s.pass(rig.Buckets)
+			s.rest()
+			s.become(c.second)
+			s.pass(rig.Buckets)
+			s.become(c.first)
+			s.pass(c.again)
+			if err := r.Finish(t.Context(), s.now); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func TestStatefulFunctionsTogetherDoWhatTheUnmergedChainDoes(t *testing.T) {
 // they are. No packet needs the state of two.
 func TestFlowsOfManyFunctionsHaveOneShard(t *testing.T) {
 	rig.NeedHarness(t)
-	for _, functions := range []string{"fn", "nf", "nb", "bn", "fnb", "nfb", "bfn", "Fn", "nF", "fnf", "fbf", "fb", "BF", "fbnf", "ffffffffff", "ffffnffffb", "cn", "nc", "nC", "cfb", "ncf", "Cb"} {
+	for _, functions := range []string{"fn", "nf", "nb", "bn", "fnb", "nfb", "bfn", "Fn", "nF", "fnf", "fbf", "fb", "BF", "fbnf", "ffffffffff", "ffffnffffb", "cn", "nc", "nC", "cfb", "ncf", "Cb", "frn", "crn", "Frn", "frfn", "frnf", "frnb", "frnn", "rfrn", "fcrn", "frcn", "ffrn"} {
 		t.Run(functions, func(t *testing.T) {
 			r, err := rig.New(draw.InOrder("together"+functions, functions))
 			if err != nil {
