@@ -131,9 +131,8 @@ bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
 {
 	const struct sn_program *p = a->program, *q = b->program;
 
-	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->unpartitioned != q->unpartitioned ||
-	    p->unpartitioned_by_hash != q->unpartitioned_by_hash ||
-	    p->unpartitioned_by_ends != q->unpartitioned_by_ends)
+	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs ||
+	    memcmp(p->unpartitioned, q->unpartitioned, sizeof(p->unpartitioned)) != 0)
 		return false;
 	if (!sn_program_same_subscribers(p, q))
 		return false;

@@ -282,7 +282,7 @@ static void print_partitioning(char *to, size_t size, struct sn_partitioning par
 		snprintf(to, size, "address:%u%s", partitioning.shift, ends);
 		break;
 	case SN_PARTITION_BY_RSS:
-		snprintf(to, size, "rss");
+		snprintf(to, size, "rss%s", ends);
 		break;
 	}
 }

@@ -406,20 +406,28 @@ static bool note_cuts(struct sn_program *p, struct walk *w)
 
 /*
  * A flow that passes a firewall twice, from inside and back to there, has two inside ends. Both together are
- * the same each time. A NAPT can tell a shard so if flows share nothing there, wherever they lead.
+ * the same each time, and with RSS the hash of both is what a device knows. A NAPT can tell a shard so if
+ * flows share nothing there, wherever they lead.
  */
-static bool note_cuts_by_ends(struct sn_program *p, struct walk *w)
+static bool can_be_cut_by_ends(struct walk *w, bool rss)
 {
-	static const struct plan ends = {BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT,
-					 BOTH | NAPTS};
+	const struct plan ends = {BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT),
+				  rss ? CLIENT : HOST | PORT, BOTH | NAPTS};
+	const struct sn_program *p = w->program;
 
+	w->rss = rss;
 	for (uint32_t i = 0; i < p->n_runs; i++) {
 		const struct sn_table_config *t = &p->tables[p->runs[i].table];
 
 		if (t->kind->shares(t))
 			return false;
 	}
-	if (!try_plan(w, &ends))
+	return p->n_runs > 0 && try_plan(w, &ends);
+}
+
+static bool note_cuts_by_ends(struct sn_program *p, struct walk *w)
+{
+	if (!can_be_cut_by_ends(w, false))
 		return false;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		p->tables[i].cut_by_ends = cut_of(w->tables[i]);
@@ -471,8 +479,10 @@ int sn_cuts_note(struct sn_program *p)
 	struct walk w = {.program = p};
 	bool asked = is_asked(p), memory;
 
-	p->unpartitioned = p->unpartitioned_by_hash = asked;
-	p->unpartitioned_by_ends = true; /* unless NAPTs can tell shards so */
+	for (uint32_t by_hash = 0; by_hash < 2; by_hash++) {
+		p->unpartitioned[by_hash][false] = asked;
+		p->unpartitioned[by_hash][true] = true; /* unless NAPTs can tell shards so */
+	}
 	if (!asked && p->n_runs == 0)
 		return 0;
 	w.comers = calloc(p->n_segments, sizeof(*w.comers));
@@ -480,12 +490,13 @@ int sn_cuts_note(struct sn_program *p)
 	memory = w.comers && w.tables;
 	w.runs = memory ? w.tables + p->n_tables : NULL;
 	if (memory && asked && note_cuts(p, &w)) {
-		p->unpartitioned = false;
-		p->unpartitioned_by_hash = !can_be_cut_by_hash(&w);
-		w.rss = false;
+		p->unpartitioned[false][false] = false;
+		p->unpartitioned[true][false] = !can_be_cut_by_hash(&w);
 	}
-	if (memory && p->n_runs > 0 && !w.no_memory)
-		p->unpartitioned_by_ends = !note_cuts_by_ends(p, &w);
+	if (memory && !w.no_memory)
+		p->unpartitioned[false][true] = !note_cuts_by_ends(p, &w);
+	if (memory && !w.no_memory)
+		p->unpartitioned[true][true] = !can_be_cut_by_ends(&w, true);
 	for (uint32_t i = 0; w.comers && i < p->n_segments; i++)
 		free(w.comers[i].packets);
 	free(w.comers);

@@ -307,11 +307,13 @@ struct sn_program {
 	uint32_t icmp_rate;
 	uint32_t longest_way; /* segments that a packet and its answers pass at most */
 	bool stateful;	      /* some leg reads or makes state, or notes flows: decisions are worth a cache */
-	bool unpartitioned;   /* a packet may meet state of two shards: all are one unit */
-	bool unpartitioned_by_hash; /* the same with SN_PARTITION_BY_RSS */
-	bool unpartitioned_by_ends; /* the same where NAPTs tell the shard of a flow from inside by both of
-				     * its ends; not with SN_PARTITION_BY_RSS */
-	bool cacheable;		    /* no classifier for high TTLs reads the TTL */
+	/*
+	 * A packet may meet state of two shards: all are one unit. First by whether devices' hashes tell them
+	 * (SN_PARTITION_BY_RSS), then by whether NAPTs tell the shard of a flow from inside by both of its
+	 * ends.
+	 */
+	bool unpartitioned[2][2];
+	bool cacheable; /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;
 	struct sn_run *runs;

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sn_cuts.h"
 #include "sn_operation.h"
@@ -213,7 +214,7 @@ int sn_ways_note(struct sn_program *p)
 	/* All state of a packet is of one shard: it makes its sessions in that of its first, which its
 	 * answers find. */
 	if (turns_back || some_split(p, &meets))
-		p->unpartitioned = p->unpartitioned_by_hash = p->unpartitioned_by_ends = true;
+		memset(p->unpartitioned, true, sizeof(p->unpartitioned));
 	free(made);
 	return 0;
 }

@@ -139,17 +139,15 @@ static void find_renamed(struct change *c, const struct sn_state *state, const s
  */
 static bool by_ends_of(const struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
-	bool wanted = p->unpartitioned && !p->unpartitioned_by_ends;
+	const bool *unpartitioned = p->unpartitioned[state->partitioning.by == SN_PARTITION_BY_RSS];
 
-	if (state->partitioning.by == SN_PARTITION_BY_RSS)
-		return false;
 	for (uint32_t i = 0; i < state->n_owners && !state->shared; i++) {
 		const struct sn_state_table *t = state->tables[state->owners[i].table];
 
 		if (c->renamed[i] < p->n_runs && live_in(t) > 0)
 			return state->by_ends;
 	}
-	return wanted;
+	return unpartitioned[false] && !unpartitioned[true];
 }
 
 static int prepare_tables(struct change *c, const struct sn_state *state, const struct sn_program *p)
@@ -419,9 +417,7 @@ static uint32_t unit_mask_of(const struct sn_state *state, const struct change *
 
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		mask &= c->tables[i]->mask;
-	if (state->partitioning.by == SN_PARTITION_BY_RSS)
-		return p->unpartitioned_by_hash ? 0 : mask;
-	return (c->by_ends ? p->unpartitioned_by_ends : p->unpartitioned) ? 0 : mask;
+	return p->unpartitioned[state->partitioning.by == SN_PARTITION_BY_RSS][c->by_ends] ? 0 : mask;
 }
 
 /* Counts are kept if nothing is visited, else taken again of what is there now. */

@@ -207,7 +207,7 @@ static bool unpartitioned(void)
 
 	if (p == NULL)
 		fail_msg("%s", err.text);
-	is = p->unpartitioned;
+	is = p->unpartitioned[false][false];
 	sn_program_free(p);
 	return is;
 }

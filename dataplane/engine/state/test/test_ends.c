@@ -13,6 +13,7 @@
 
 #include "sn_flow.h"
 #include "sn_napt.h"
+#include "sn_rss.h"
 #include "sn_state_impl.h"
 
 #define SECOND 1000000000ull
@@ -41,8 +42,10 @@ static void apply(struct world *w, enum can can, const char *name)
 	msg->tables[0]->name = msg->runs[0]->name = (char *)name;
 	program = sn_program_create(msg, NULL, &err);
 	assert_non_null(program);
-	program->unpartitioned = !(can & BY_HOST);
-	program->unpartitioned_by_ends = !(can & BY_ENDS);
+	for (uint32_t by_hash = 0; by_hash < 2; by_hash++) {
+		program->unpartitioned[by_hash][false] = !(can & BY_HOST);
+		program->unpartitioned[by_hash][true] = !(can & BY_ENDS);
+	}
 	assert_int_equal(sn_state_apply(w->state, program, &w->kept, &w->dropped), 0);
 	sn_program_free(w->program);
 	w->program = program;
@@ -235,12 +238,24 @@ static void engines_that_share_the_state_go_by_the_program(void **state)
 	assert_int_equal(found(w), FLOWS);
 }
 
-static void devices_that_hash_tell_by_their_hash(void **state)
+static void by_ends_is_by_the_hash_of_devices(void **state)
 {
 	struct world *w = *state;
 
 	apply(w, BY_ENDS, "nat");
-	assert_false(sn_state_by_ends(w->state));
+	assert_told(w, true, SN_SHARDS);
+	make_all(w);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		struct sn_session *s = get(w, i, false);
+		struct sn_flow f = flow_of(i);
+		struct sn_flow back = {s->remote_addr, s->outside_addr, s->remote_port, s->outside_port,
+				       s->proto};
+		uint32_t shard = sn_rss_bucket(sn_rss_words(f.src, f.dst, f.sport, f.dport));
+
+		assert_int_equal(s->entry.shard, shard);
+		assert_int_equal(sn_flow_both_shard(w->state, &f), shard);
+		assert_int_equal(sn_napt_return_shard(w->state, 0, &back), shard);
+	}
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
@@ -255,7 +270,7 @@ int main(void)
 		TEST(sessions_by_ends_stay_so),
 		TEST(sessions_of_a_napt_that_is_gone_decide_nothing),
 		TEST(engines_that_share_the_state_go_by_the_program),
-		cmocka_unit_test_setup_teardown(devices_that_hash_tell_by_their_hash, open_rss, close_world),
+		cmocka_unit_test_setup_teardown(by_ends_is_by_the_hash_of_devices, open_rss, close_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
