@@ -118,8 +118,9 @@ void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker);
 
 /*
  * Where a unit is, and what tells the shard of a flow from inside, which is the same for all engines that
- * share the state: both change while workers are quiescent, the latter while there are no sessions. The
- * worker that owns a unit which is not here has its packets, and may not look at its state.
+ * share the state: both change while workers are quiescent, the latter while there are no sessions. Who sets
+ * the key shares the state from then on: see sn_state_apply.c. The worker that owns a unit which is not here
+ * has its packets, and may not look at its state.
  */
 enum sn_shard_place sn_state_place(const struct sn_state *state, uint32_t shard);
 void sn_state_set_place(struct sn_state *state, uint32_t unit, enum sn_shard_place place);

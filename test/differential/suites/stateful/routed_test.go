@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/differential/draw"
 	"github.com/sinter-nfv/sinter/test/differential/rig"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -41,6 +43,20 @@ func TestFunctionsBetweenARouterAndANAPTHaveTheirStateDivided(t *testing.T) {
 	}
 }
 
+// answered has a host send a packet and get the reply to it, by whichever interface that packet left. It gives the packet as it left.
+func answered(t *testing.T, r *rig.Rig, random *rand.Rand, now time.Duration, host, peer netip.AddrPort) draw.Sent {
+	t.Helper()
+	out := r.Must(t, now, draw.UDP(r.Graph, 0, host, peer))
+	reply, ok := packets.Reply(random, out.Frame, 0, nil)
+	if !ok {
+		t.Fatal("no reply")
+	}
+	if back := r.Must(t, now, draw.Sent{Iface: out.Iface, Frame: reply}); rig.EndsOf(t, back)[1] != host {
+		t.Fatalf("the reply to %v went to %v", host, rig.EndsOf(t, back)[1])
+	}
+	return out
+}
+
 // TestFlowsOfHostsThatARouterKnowsHaveOneShard has the flows for which such chains are: each packet and each reply passes, whichever of three workers
 // has the state.
 func TestFlowsOfHostsThatARouterKnowsHaveOneShard(t *testing.T) {
@@ -55,14 +71,7 @@ func TestFlowsOfHostsThatARouterKnowsHaveOneShard(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			for i := range 300 {
 				host := netip.AddrPortFrom(draw.Addr4(10, 0, i/200, i%200), uint16(2000+i))
-				out := r.Must(t, time.Second, draw.UDP(g, 0, host, netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53)))
-				reply, ok := packets.Reply(random, out.Frame, 0, nil)
-				if !ok {
-					t.Fatal("no reply")
-				}
-				if back := r.Must(t, time.Second, draw.Sent{Iface: 1, Frame: reply}); rig.EndsOf(t, back)[1] != host {
-					t.Fatalf("the reply to %v went to %v", host, rig.EndsOf(t, back)[1])
-				}
+				answered(t, r, random, time.Second, host, netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53))
 				r.Must(t, time.Second, draw.UDP(g, 0, host, netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53)))
 			}
 			if err := r.Finish(t.Context(), time.Second); err != nil {
@@ -90,16 +99,8 @@ func TestHostsInsideTalkThroughAFirewallInFrontOfTheRouter(t *testing.T) {
 				if i%3 == 0 {
 					peer, back = netip.AddrPortFrom(draw.Addr4(69, 0, i%7, 1), 53), 1
 				}
-				out := r.Must(t, time.Second, draw.UDP(g, 0, host, peer))
-				if out.Iface != back {
+				if out := answered(t, r, random, time.Second, host, peer); out.Iface != back {
 					t.Fatalf("the packet to %v leaves by %d, want %d", peer, out.Iface, back)
-				}
-				reply, ok := packets.Reply(random, out.Frame, 0, nil)
-				if !ok {
-					t.Fatal("no reply")
-				}
-				if got := r.Must(t, time.Second, draw.Sent{Iface: back, Frame: reply}); rig.EndsOf(t, got)[1] != host {
-					t.Fatalf("the reply to %v went to %v", host, rig.EndsOf(t, got)[1])
 				}
 			}
 			if err := r.Finish(t.Context(), time.Second); err != nil {
@@ -206,19 +207,11 @@ func (s *swapped) pass(want int) {
 	}
 	for i := range 50 {
 		host, server := netip.AddrPortFrom(draw.Addr4(10, 0, 0, 10+i%40), uint16(2000+i)), netip.MustParseAddrPort("192.0.2.254:53")
-		out := s.Must(s.T, s.now, draw.UDP(s.Graph, 0, host, server))
-		port := rig.EndsOf(s.T, out)[0]
+		port := rig.EndsOf(s.T, answered(s.T, s.Rig, s.random, s.now, host, server))[0]
 		if had, ok := s.ports[host]; ok && had != port {
 			s.Fatalf("%v has %v now, and had %v", host, port, had)
 		}
 		s.ports[host] = port
-		reply, ok := packets.Reply(s.random, out.Frame, 0, nil)
-		if !ok {
-			s.Fatal("no reply")
-		}
-		if back := s.Must(s.T, s.now, draw.Sent{Iface: 1, Frame: reply}); rig.EndsOf(s.T, back)[1] != host {
-			s.Fatalf("the reply to %v went to %v", host, rig.EndsOf(s.T, back)[1])
-		}
 	}
 }
 
@@ -279,4 +272,44 @@ func TestSessionsOutliveARouterBehindTheFirewall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFirewallsFlowsAreFoundWhenTheNAPTTellsShardsOtherwise has flows of hosts inside alone, so that the NAPT is free to: they go to their new shards.
+func TestAFirewallsFlowsAreFoundWhenTheNAPTTellsShardsOtherwise(t *testing.T) {
+	rig.NeedHarness(t)
+	compile := func(path string) *rig.Rig {
+		return rig.Compile(t, strings.Replace(ordered(path, ""), "default: Drop", "default: Accept", 1))
+	}
+	r := compile("fw, rt, nat")
+	r.Workers, r.Cut = 3, rig.PartitionByHost
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Engine.Kill)
+	const flows = 50
+	known := func() { // each flow twice, as it came in from either side
+		t.Helper()
+		if n := divided(t, r); n != rig.Buckets {
+			t.Errorf("state is cut into %d, want %d", n, rig.Buckets)
+		}
+		fw := slices.IndexFunc(r.Result.Program.GetTables(), func(s *programpb.StateTable) bool { return s.GetName() == "fw/flows" })
+		list, err := r.Engine.Sessions(t.Context(), uint32(fw), 10*flows)
+		if err != nil || len(list) != 2*flows {
+			t.Errorf("the firewall knows %d flows, %v, want %d", len(list), err, 2*flows)
+		}
+	}
+	send := func() {
+		t.Helper()
+		for i := range flows {
+			host, peer := netip.AddrPortFrom(draw.Addr4(10, 0, 0, 10+i), uint16(2000+i)), netip.AddrPortFrom(draw.Addr4(10, 5, 0, 1+i), 53)
+			r.Must(t, time.Second, draw.UDP(r.Graph, 0, host, peer))
+		}
+	}
+	send()
+	known()
+	if err := r.Become(t.Context(), compile("fw, nat")); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	known()
 }

@@ -72,7 +72,7 @@ func haveOneShard(t *testing.T, functions, cut string) {
 	if n != rig.Buckets {
 		t.Errorf("state is cut into %d, want %d", n, rig.Buckets)
 	}
-	if err := r.Drive(t.Context(), 1, rig.Scale(20_000, 10_000), true); err != nil {
+	if err := r.Drive(t.Context(), 1, rig.Scale(20_000, 6_000), true); err != nil {
 		t.Fatalf("%v\n%s", err, rig.Dump(r.Graph))
 	}
 	if n := r.Stats.Drops[rig.NotOurs]; n > 0 {
